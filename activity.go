@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
@@ -92,7 +94,7 @@ type Outcome string
 
 // The values of [Outcome] besides the kinds of errors.
 const (
-	OutcomeOK        Outcome = "ok"
+	OutcomeOK        Outcome = activitylog.OK
 	OutcomeCancelled Outcome = "cancelled" // the caller went away, or its deadline passed
 	OutcomeError     Outcome = "error"     // in an [ActivityQuery]: every outcome but OutcomeOK
 )
@@ -195,13 +197,9 @@ type ActivityPage struct {
 	Lost       int        `json:"lost"`       // calls, of all users, that could not be recorded since the store was opened
 }
 
-// shortWhile is the longest time range for which calls are looked up by time.
-const shortWhile = time.Hour
-
 func (q *ActivityQuery) check() error {
-	q.Limit = cmp.Or(q.Limit, 100)
 	switch {
-	case q.Limit < 1 || q.Limit > MaxActivityLimit:
+	case q.Limit < 0 || q.Limit > MaxActivityLimit:
 		return invalid("limit", "{} is %d; expected 1 to %d", q.Limit, MaxActivityLimit)
 	case len(q.Calls) > maxToolActions:
 		return newError(KindTooLarge, "calls", "{} are %d; at most %d are allowed", len(q.Calls), maxToolActions)
@@ -241,115 +239,109 @@ func (s *shared) flushActivity(ctx context.Context) {
 	}
 }
 
-// ActivityPage returns a page of the recorded calls, including this handle's up to this moment: a user's view sees the
-// user's own, the operator's store those of all users in the default namespace. A view limited to projects may not call
-// it, and another user's calls are ErrForbidden through a view.
+// Activities iterates over the recorded calls that match when it begins to read them, including this handle's up to
+// then, the last recorded first: a user's view sees the user's own, the operator's store those of all users in the
+// default namespace. Limit must be zero: break the loop instead. It holds no lock and no transaction while the caller
+// works, and the sequence ends after the first error. A view limited to projects may not call it, and another user's
+// calls are ErrForbidden through a view.
+func (h *Insights) Activities(ctx context.Context, q ActivityQuery) iter.Seq2[Activity, error] {
+	const portion = 256
+	return db.Portions(0, func(before int64) (found []Activity, next int64, more bool, err error) {
+		defer setGoNames[ActivityQuery](&err)
+		if q.Limit != 0 {
+			return nil, 0, false, invalid("limit", "{} is %d; it must be 0 here; break out of the loop instead", q.Limit)
+		}
+		found, next, err = h.activities(ctx, "Activities", q, before, portion)
+		return found, next, len(found) == portion, err
+	})
+}
+
+// ActivityPage returns a page of the recorded calls, as [Insights.Activities] does.
 func (h *Insights) ActivityPage(ctx context.Context, q ActivityQuery) (_ ActivityPage, err error) {
 	defer setGoNames[ActivityQuery](&err)
-	s, err := h.own("ActivityPage")
+	limit := cmp.Or(q.Limit, 100)
+	found, _, err := h.activities(ctx, "ActivityPage", q, 0, limit+1)
 	if err != nil {
 		return ActivityPage{}, err
 	}
-	if err := q.check(); err != nil {
-		return ActivityPage{}, err
+	return ActivityPage{Activities: found[:min(len(found), limit)], HasMore: len(found) > limit,
+		Lost: h.s.activity.Lost()}, nil
+}
+
+// activities reads up to most calls before a row, 0 for the newest, and returns the row of the last one.
+func (h *Insights) activities(ctx context.Context, method string, q ActivityQuery, before int64, most int) (
+	found []Activity, last int64, err error) {
+	s, err := h.own(method)
+	if err == nil {
+		err = q.check()
 	}
-	s.flushActivity(ctx)
-	var page ActivityPage
+	if err != nil {
+		return nil, 0, err
+	}
+	if before == 0 {
+		s.flushActivity(ctx)
+	} else {
+		q.Before = ""
+	}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		page = ActivityPage{Activities: []Activity{}, Lost: s.activity.Lost()}
-		condition, args, err := s.activityCondition(tx, v, q)
-		if err != nil || condition == "" {
+		found, last = []Activity{}, 0
+		stored, some, err := s.storedActivity(tx, v, q)
+		if err != nil || !some {
 			return err
 		}
-		page.Activities, err = s.loadActivities(tx, v, condition+` ORDER BY a.id DESC LIMIT ?`, append(args, q.Limit+1)...)
-		if page.HasMore = len(page.Activities) > q.Limit; page.HasMore {
-			page.Activities = page.Activities[:q.Limit]
+		stored.Before = cmp.Or(before, stored.Before)
+		visible, args := `true`, []any(nil)
+		if !s.operator {
+			visible, args = v.VisibleProject()
+		}
+		rows, err := stored.Read(tx, most, visible, args...)
+		for _, r := range rows {
+			last = r.Number
+			found = append(found, activityOf(r))
 		}
 		return err
 	})
-	return page, err
+	return found, last, err
 }
 
-// activityCondition turns a query into a condition on a; empty when nothing can match.
-func (s *Store) activityCondition(tx db.Tx, v viewer, q ActivityQuery) (condition string, args []any, err error) {
-	condition = `true`
-	add := func(part string, values ...any) {
-		condition += ` AND ` + part
-		args = append(args, values...)
+// storedActivity returns a query as it selects rows; false: nothing can match.
+func (s *Store) storedActivity(tx db.Tx, v viewer, q ActivityQuery) (a activitylog.Query, some bool, err error) {
+	a = activitylog.Query{Namespace: s.access.Namespace, Credential: string(q.Credential), CredentialID: q.ID,
+		Client: q.Client, Tool: q.Tool, Action: q.Action, Since: kernel.MicrosOf(q.Since), Until: kernel.MicrosOf(q.Until)}
+	if a.Failed = q.Outcome == OutcomeError; !a.Failed {
+		a.Outcome = string(q.Outcome)
 	}
-	user, err := s.activityUser(tx, q.User)
-	if err != nil {
-		return "", nil, err
+	for _, c := range q.Calls {
+		a.Calls = append(a.Calls, activitylog.Action(c))
 	}
-	add(db.NoIndex+`a.namespace = ?`, s.access.Namespace)
-	if user != "" {
-		add(`a.user_uid = ?`, user)
+	if a.User, err = s.activityUser(tx, q.User); err != nil {
+		return a, false, err
 	}
 	if q.Before != "" {
-		rows, err := db.Column[int64](tx, `SELECT a.id FROM activity a WHERE a.uid = ? AND `+condition,
-			append([]any{q.Before}, args...)...)
-		if err != nil {
-			return "", nil, err
-		}
-		if len(rows) == 0 {
-			return "", nil, newError(KindNotFound, "before",
+		if a.Before, err = a.RowOf(tx, q.Before); err == nil && a.Before == 0 {
+			err = newError(KindNotFound, "before",
 				"{}: call %s not found, or you have no access to it; it may have been deleted, so start again", show(q.Before))
 		}
-		add(`a.id < ?`, rows[0])
-	}
-	for _, equal := range []struct{ column, value string }{
-		{"credential", string(q.Credential)}, {"credential_id", q.ID}, {"client", q.Client}, {"tool", q.Tool},
-		{"action", q.Action},
-	} {
-		if equal.value != "" {
-			add(db.NoIndex+`a.`+equal.column+` = ?`, equal.value) // the query must use the order by id
+		if err != nil {
+			return a, false, err
 		}
 	}
-	if len(q.Calls) > 0 {
-		part, values := oneOfCalls(q.Calls)
-		add(part, values...)
+	if q.ProjectID == "" {
+		return a, true, nil
 	}
-	switch q.Outcome {
-	case "":
-	case OutcomeError:
-		add(`a.outcome <> ?`, string(OutcomeOK))
-	default:
-		add(`a.outcome = ?`, string(q.Outcome))
+	p, err := naming.Find(tx, v, q.ProjectID, "")
+	if err != nil || p == nil {
+		return a, false, err
 	}
-	switch short := !q.Since.IsZero() && q.Until.Sub(q.Since) <= shortWhile; {
-	case short && !q.Until.IsZero(): // looking up calls by time is faster than a scan
-		add(`a.id IN (SELECT id FROM activity `+db.ByActivityStarted+` WHERE started_at >= ? AND started_at < ?)`,
-			q.Since.UnixMicro(), q.Until.UnixMicro())
-	default:
-		if !q.Since.IsZero() {
-			add(db.NoIndex+`a.started_at >= ?`, q.Since.UnixMicro())
-		}
-		if !q.Until.IsZero() {
-			add(db.NoIndex+`a.started_at < ?`, q.Until.UnixMicro())
-		}
-	}
-	if q.ProjectID != "" {
-		p, err := naming.Find(tx, v, q.ProjectID, "")
-		if err != nil || p == nil {
-			return "", nil, err
-		}
-		add(`a.project_id = ?`, p.Row)
-	}
-	return condition, args, nil
+	a.Project = p.Row
+	return a, true, nil
 }
 
-// oneOfCalls returns the condition that a call a is one of some actions.
-func oneOfCalls(calls []ToolAction) (condition string, args []any) {
-	parts := make([]string, len(calls))
-	for i, c := range calls {
-		parts[i] = `a.tool = ?`
-		args = append(args, c.Tool)
-		if c.Action != "" {
-			parts[i] += ` AND a.action = ?`
-			args = append(args, c.Action)
-		}
-	}
-	return `(` + strings.Join(parts, ` OR `) + `)`, args
+func activityOf(a activitylog.Found) Activity {
+	return Activity{ID: a.ID, User: a.User, UserName: a.UserName, Client: a.Client, Tool: a.Tool, Action: a.Action,
+		Credential: Credential{CredentialKind(a.Credential), a.CredentialID, a.CredentialName}, ProjectID: a.ProjectID,
+		MemoryID: a.Memory, FileID: a.File, Outcome: Outcome(a.Outcome), StartedAt: kernel.ToTime(a.StartedAt),
+		DurationMS: float64(a.Duration) / 1000, Bytes: a.Length, Hits: a.Hits}
 }
 
 // activityUser returns the user whose calls are asked for; empty: all users.
@@ -374,34 +366,6 @@ func (s *Store) activityUser(tx db.Tx, named string) (string, error) {
 	return u.ID, err
 }
 
-// loadActivities reads the calls a that satisfy a condition, which may end with an order and a limit.
-func (s *Store) loadActivities(tx db.Tx, v viewer, condition string, args ...any) ([]Activity, error) {
-	project, projectArgs := `j.id = a.project_id`, []any(nil)
-	if !s.operator {
-		visible, visibleArgs := v.VisibleProject()
-		project, projectArgs = project+` AND `+visible, visibleArgs
-	}
-	found := []Activity{}
-	err := tx.Each(func(row db.Rows) error {
-		var a Activity
-		var started, duration int64
-		err := row.Scan(&a.ID, &a.User, &a.UserName, &a.Credential.Kind, &a.Credential.ID, &a.Credential.Name, &a.Client,
-			&a.Tool, &a.Action,
-			&a.ProjectID, &a.MemoryID, &a.FileID, &a.Outcome, &started, &duration, &a.Bytes, &a.Hits)
-		a.StartedAt, a.DurationMS = kernel.ToTime(started), float64(duration)/1000
-		found = append(found, a)
-		return err
-	}, `SELECT a.uid, a.user_uid, coalesce((SELECT u.name FROM users u WHERE u.namespace = a.namespace
-		AND u.uid = a.user_uid), ''), a.credential,
-		a.credential_id,
-			coalesce(CASE a.credential WHEN 'token' THEN (SELECT t.name FROM token t WHERE t.uid = a.credential_id)
-				WHEN 'client' THEN (SELECT o.name FROM oauth_client o WHERE o.client_id = a.credential_id) END, ''),
-			a.client, a.tool, a.action, coalesce((SELECT j.uid FROM project j WHERE `+project+
-		`), ''), a.memory, a.file, a.outcome, a.started_at, a.duration, a.bytes, a.hits
-		FROM activity a WHERE `+condition, append(projectArgs, args...)...)
-	return found, err
-}
-
 // cleanClient shortens a program's own name to one line. It removes tokens: a client should not put one there, but
 // might.
 func cleanClient(client string) string {
@@ -418,40 +382,13 @@ func cleanClient(client string) string {
 	return strings.TrimSpace(shorten.Bytes(strings.Join(words, " "), maxActivityClient))
 }
 
-// activityRecord describes a valid row of a call. Exports leave calls out: they are the history of this file.
+// activityRecord describes a valid row of a call.
 func activityRecord() transfer.Record {
-	word := func(argument, value string) error {
-		if len(value) > 2*valid.MaxName {
-			return newError(KindTooLarge, argument, "{} is %d bytes; at most %d are allowed", len(value),
-				2*valid.MaxName)
-		}
-		return nil
+	outcomes := make([]string, 0)
+	for _, o := range Outcomes() {
+		outcomes = append(outcomes, string(o))
 	}
-	return transfer.Record{
-		Table: "activity", Key: 1,
-		Fields: []transfer.RecordField{
-			{Name: "id", Check: valid.Name},
-			{Name: "user", Check: valid.Name},
-			{Name: "credential_id", Check: word},
-			{Name: "client", Check: word},
-			{Name: "tool", Check: func(argument,
-				value string) error {
-				return orNil(valid.Line(argument, value, maxActivityTool))
-			}},
-			{Name: "action", Check: word},
-			{Name: "memory_id", Check: word},
-			{Name: "file_id", Check: word},
-			{Name: "outcome", Check: func(argument,
-				value string) error {
-				return valid.Enum(argument, Outcome(value), Outcomes())
-			}},
-			{Name: "started_at", Form: transfer.TimeForm},
-			{Name: "duration", Form: transfer.CountForm},
-			{Name: "bytes", Form: transfer.CountForm},
-		},
-		Selection: `SELECT uid, user_uid, credential_id, client, tool, action, memory, file, outcome, started_at, ` +
-			`duration, bytes FROM activity`, Ordered: `id`,
-	}
+	return inspect.ActivityRecord(maxActivityTool, outcomes)
 }
 
 // waitingActivity is a call that is not in the file yet.

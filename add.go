@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/souvenir-ai/souvenir/internal/batch"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/lifespan"
@@ -314,11 +313,20 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	if err != nil {
 		return nil, err
 	}
-	a := &addition{drafts: drafts, similar: similar, warnings: warnings, write: write, progress: o.Progress}
+	a := &writing.Addition{Drafts: drafts, Write: write, Progress: o.Progress}
 	if err := s.storeAddition(ctx, a); err != nil {
 		return nil, err
 	}
-	added := a.added
+	added := make([]Stored, len(drafts))
+	for i, stored := range a.Stored {
+		added[i] = storedOf(stored)
+		added[i].Similar = slices.DeleteFunc(similar[i],
+			func(s Similar) bool { return s.ID == stored.ID }) // an existing rule, or the memory with this key
+		added[i].Similar = added[i].Similar[:min(len(added[i].Similar), drafts[i].Similar)]
+		if !stored.Indexed && !drafts[i].WordsOnly {
+			added[i].Warnings = append(added[i].Warnings, warnings...)
+		}
+	}
 	o.Progress("store", len(drafts), len(drafts))
 	if slices.ContainsFunc(added, func(a Stored) bool { return !a.Indexed }) {
 		s.wake(ctx)
@@ -382,61 +390,23 @@ func (s *Store) writing() *writing.View {
 		}}
 }
 
-// addition holds the drafts that a call stores, each with write.
-type addition struct {
-	drafts   []kernel.Draft
-	similar  [][]Similar                                                  // of each draft
-	warnings []string                                                     // for memories that are not found by meaning yet
-	write    func(*writing.Writer, *kernel.Draft) (writing.Result, error) // nil: [writing.Writer.Add]
-	progress Progress
-
-	added []Stored // the result
-}
-
-// run stores an addition; the caller must flush the writer afterwards.
-func (a *addition) run(w *writing.Writer) error {
-	a.added = make([]Stored, 0, len(a.drafts))
-	write := a.write
-	if write == nil {
-		write = (*writing.Writer).Add
-	}
-	for i := range a.drafts {
-		written, err := write(w, &a.drafts[i])
-		if err != nil {
-			return atPosition(err, i, len(a.drafts))
-		}
-		stored := storedOf(written)
-		stored.Similar = slices.DeleteFunc(slices.Clone(a.similar[i]),
-			func(s Similar) bool { return s.ID == stored.ID }) // an existing rule, or the memory with this key
-		stored.Similar = stored.Similar[:min(len(stored.Similar), a.drafts[i].Similar)]
-		if !stored.Indexed && !a.drafts[i].WordsOnly {
-			stored.Warnings = append(stored.Warnings, a.warnings...)
-		}
-		a.added = append(a.added, stored)
-		if (i+1)%1000 == 0 {
-			a.progress("store", i+1, len(a.drafts))
-		}
-	}
-	return nil
-}
-
 // storeAddition stores an addition in a transaction. Small additions share one with other calls.
-func (s *Store) storeAddition(ctx context.Context, a *addition) error {
-	if len(a.drafts) > fewMemories {
+func (s *Store) storeAddition(ctx context.Context, a *writing.Addition) error {
+	if len(a.Drafts) > fewMemories {
 		ctx = db.Yielding(ctx) // others are answered first
-	} else if s.batches != nil && a.sharesCommit() && !s.db.InTransaction(ctx) && !s.db.InSnapshot(ctx) {
+	} else if s.batches != nil && a.SharesCommit() && !s.db.InTransaction(ctx) && !s.db.InSnapshot(ctx) {
 		return s.storeShared(ctx, a)
 	}
 	return s.storeAlone(ctx, a)
 }
 
-func (s *Store) storeAlone(ctx context.Context, a *addition) error {
+func (s *Store) storeAlone(ctx context.Context, a *writing.Addition) error {
 	ahead := func(tx db.Tx, v viewer) {
-		if db.Reserve(tx, "memory", len(a.drafts)) == nil { // otherwise the next statement fails, too
-			a.ahead(tx, v)
+		if db.Reserve(tx, "memory", len(a.Drafts)) == nil { // otherwise the next statement fails, too
+			a.Ahead(tx, v)
 		}
 	}
-	prepares := len(a.drafts) > fewMemories && s.batches == nil && !s.db.InTransaction(ctx)
+	prepares := len(a.Drafts) > fewMemories && s.batches == nil && !s.db.InTransaction(ctx)
 	var ready *retrieval.Ready
 	defer func() { ready.Discard() }()
 	err := s.writeAhead(ctx, ahead, func(tx db.Tx, v viewer) error {
@@ -446,7 +416,7 @@ func (s *Store) storeAlone(ctx context.Context, a *addition) error {
 			w.Index = ready
 		}
 		if err == nil {
-			err = a.run(w)
+			err = a.Run(w)
 		}
 		if err == nil {
 			err = w.Flush()
@@ -493,106 +463,21 @@ func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 	return d, err
 }
 
-// ahead announces that the places of drafts outside projects will be read; see [db.Ahead].
-func (a *addition) ahead(tx db.Tx, v viewer) {
-	for i, d := range a.drafts {
-		if !v.Limited && d.ProjectID == "" && d.ProjectName == "" && (i == 0 || d.Collection != a.drafts[i-1].Collection) {
-			kernel.PlaceAhead(tx, v.User, d.Collection)
-		}
-	}
-}
-
-// sharesCommit reports whether the drafts depend on nothing but their places.
-func (a *addition) sharesCommit() bool {
-	return a.write == nil && !slices.ContainsFunc(a.drafts, func(d kernel.Draft) bool {
-		return d.RuleType != "" || d.Key != "" || d.Times.Supersedes != "" || len(d.Related) > 0
-	})
-}
-
-// sharedAddition is an addition that may share a transaction; see [batch.Call].
-type sharedAddition struct {
-	*addition
-	ctx    context.Context
-	store  *Store
-	writer *writing.Writer // from Prepare
-	user   int64           // row
-}
-
-func (s *Store) storeShared(ctx context.Context, a *addition) error {
-	call := &sharedAddition{addition: a, ctx: ctx, store: s}
+// storeShared stores an addition in a transaction that other calls may share.
+func (s *Store) storeShared(ctx context.Context, a *writing.Addition) error {
+	call := &writing.Shared{Addition: a, Ctx: ctx, View: s.writing(), Key: s.userKey(),
+		Known: func() (viewer, bool) {
+			user, known := s.users.Load(s.userKey())
+			if !known {
+				return viewer{}, false
+			}
+			return viewer{User: user.(int64), Limited: s.access.Projects != nil}, true
+		},
+		Viewer:   func(tx db.Tx, other *viewer) (viewer, error) { return s.viewerWithBounds(tx, other, nil) },
+		RunAlone: func(ctx context.Context) error { return s.storeAlone(ctx, a) }}
 	err := s.batches.Do(ctx, call)
-	if err == nil && call.user != 0 {
-		s.rememberUser(ctx, call.user)
+	if err == nil && call.User != 0 {
+		s.rememberUser(ctx, call.User)
 	}
 	return wrap(err)
-}
-
-func (c *sharedAddition) Context() context.Context { return c.ctx }
-
-func (c *sharedAddition) Caller() any { return c.store.userKey() }
-
-func (c *sharedAddition) Rows() int { return len(c.drafts) }
-
-func (c *sharedAddition) Alone(ctx context.Context) error {
-	c.user = 0 // it is remembered there
-	return c.store.storeAlone(ctx, c.addition)
-}
-
-func (c *sharedAddition) Ahead(tx db.Tx) {
-	if user, known := c.store.users.Load(c.store.userKey()); known {
-		c.ahead(tx, viewer{User: user.(int64), Limited: c.store.access.Projects != nil})
-	}
-}
-
-// Prepare leaves out a call that would have to create a project or a collection.
-func (c *sharedAddition) Prepare(tx db.Tx, first batch.Call) (bool, error) {
-	var previous *writing.Writer
-	var known *viewer
-	if first != nil {
-		previous = first.(*sharedAddition).writer
-		known = &previous.Viewer
-	}
-	v, err := c.store.viewerWithBounds(tx, known, nil)
-	if err != nil || v.User == 0 {
-		return false, ignoreRefusal(err)
-	}
-	c.user = v.User
-	if c.writer, err = c.store.writing().NewWriter(tx, v); err != nil {
-		return false, err
-	}
-	if previous != nil {
-		c.writer.ShareCounts(previous)
-	}
-	exist := true
-	err = c.forItsViewer(func() error {
-		for i := range c.drafts {
-			if exist, err = c.writer.PlaceExists(&c.drafts[i]); err != nil || !exist {
-				return ignoreRefusal(err)
-			}
-		}
-		return nil
-	})
-	return exist && err == nil, err
-}
-
-func (c *sharedAddition) Write(db.Tx) error {
-	return c.forItsViewer(func() error { return c.run(c.writer) })
-}
-
-func (c *sharedAddition) Flush(db.Tx) error { return c.forItsViewer(c.writer.Flush) }
-
-// forItsViewer runs fn for the call's viewer.
-func (c *sharedAddition) forItsViewer(fn func() error) error {
-	db.ActFor(c.writer.Tx, c.store.caller(c.writer.Viewer))
-	defer db.ActFor(c.writer.Tx, nil)
-	return fn()
-}
-
-// ignoreRefusal drops the error of a refused call: run alone, the call is refused again.
-func ignoreRefusal(err error) error {
-	var known *Error
-	if errors.As(err, &known) {
-		return nil
-	}
-	return err
 }

@@ -172,24 +172,13 @@ func auditCredential(a Actor) string {
 // AuditEntries iterates over the entries of the audit log that match when it begins to read them, the newest first. It
 // is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) AuditEntries(ctx context.Context, q AuditQuery) iter.Seq2[AuditEntry, error] {
-	return func(yield func(AuditEntry, error) bool) {
-		before := cmp.Or(q.Before, int64(1)<<62)
-		for {
-			page, err := h.auditPage(ctx, q, before)
-			if err != nil {
-				yield(AuditEntry{}, err)
-				return
-			}
-			for _, e := range page {
-				if before = e.Seq; !yield(e, nil) {
-					return
-				}
-			}
-			if len(page) < auditPortion {
-				return
-			}
+	first := cmp.Or(q.Before, int64(1)<<62)
+	return db.Portions(first, func(before int64) (page []AuditEntry, next int64, more bool, err error) {
+		if page, err = h.auditPage(ctx, q, before); len(page) > 0 {
+			next, more = page[len(page)-1].Seq, len(page) == auditPortion
 		}
-	}
+		return page, next, more, err
+	})
 }
 
 // auditPage reads the next portion.

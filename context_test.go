@@ -43,8 +43,8 @@ func TestContextsUseTheirIndexes(t *testing.T) {
 		{fixedcontext.NewestOfAll("").ByRow,
 			`COVERING INDEX memory_updated (partition_id=? AND updated_at>? AND updated_at<?)`,
 			[]any{"[1]", 0, 9, 7}},
-		{moduleQuery(`lower(t.tag) IN `+db.Texts, ""), `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
-		{moduleQuery(`lower(t.tag) IN `+db.Texts, ""), `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
+		{kernel.ModuleQuery(`lower(t.tag) IN `+db.Texts, ""), `memory_module (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
+		{kernel.ModuleQuery(`lower(t.tag) IN `+db.Texts, ""), `memory_tag_name (<expr>=?)`, []any{`["a"]`, `["a"]`, "[1]"}},
 	} {
 		var plan strings.Builder
 		err := s.db.Read(t.Context(), func(tx db.Tx) error {

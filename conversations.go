@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,20 +107,20 @@ func (c *Conversation) Key() string { return c.key }
 // find returns the rows of the conversation's place; false: nothing is stored there, or this view does not see it.
 func (c *Conversation) find(tx db.Tx, v viewer) (kernel.Conversation, bool, error) {
 	at := kernel.Conversation{Hash: turns.Hash(c.key), Viewer: v}
-	owner, project := v.User, int64(0)
-	if c.place.ProjectID != "" || c.place.ProjectName != "" {
-		p, err := naming.Find(tx, v, c.place.ProjectID, c.place.ProjectName)
-		if err != nil || p == nil {
-			return at, false, err
-		}
-		project = p.Row
-		if owner, err = kernel.OwnerOfProject(tx, v, p.Row); err != nil {
-			return at, false, err
-		}
+	owner, project, known, err := naming.OwnerIn(tx, v, c.place.ProjectID, c.place.ProjectName)
+	if err != nil || !known {
+		return at, false, err
 	}
-	var err error
 	at.Partition, err = kernel.VisiblePartition(tx, v, owner, c.place.Collection, project)
 	return at, at.Partition != 0, err
+}
+
+// describe notes the conversation in an operation.
+func (c *Conversation) describe(o *operation) {
+	if o != nil {
+		o.Conversation = c.key
+		o.in(ProjectRef{ID: c.place.ProjectID, Name: c.place.ProjectName})
+	}
 }
 
 // read runs fn on one snapshot, unless there is nothing to read.
@@ -250,29 +249,14 @@ func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash
 // holds no lock and no transaction while the caller works; conversations that are gone when their turn comes are
 // skipped. With Limit and Offset it returns a page. The sequence ends after the first error.
 func (s *Store) Conversations(ctx context.Context, l ConversationList) iter.Seq2[ConversationInfo, error] {
-	return func(yield func(ConversationInfo, error) bool) {
-		heads, err := s.listConversations(ctx, l)
-		if err != nil {
-			yield(ConversationInfo{}, err)
-			return
-		}
-		for batch := range slices.Chunk(heads, turnsAtOnce) {
-			var infos []ConversationInfo
-			err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-				infos, err = s.conversationInfos(tx, v, batch)
+	return db.ByRow(turnsAtOnce, func() ([]kernel.ConversationHead, error) { return s.listConversations(ctx, l) },
+		func(heads []kernel.ConversationHead) (infos []ConversationInfo, err error) {
+			err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+				infos, err = s.conversationInfos(tx, v, heads)
 				return err
 			})
-			if err != nil {
-				yield(ConversationInfo{}, err)
-				return
-			}
-			for _, info := range infos {
-				if !yield(info, nil) {
-					return
-				}
-			}
-		}
-	}
+			return infos, err
+		})
 }
 
 // listConversations returns the heads of the conversations of a list.

@@ -6,16 +6,12 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
-	"github.com/souvenir-ai/souvenir/internal/files/chunked"
 	"github.com/souvenir-ai/souvenir/internal/files/filetext"
-	"github.com/souvenir-ai/souvenir/internal/files/objects"
-	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
@@ -110,40 +106,6 @@ type FileTexts struct {
 	// Other is another new file, complete, to look at: it is not visible before BeforeFile has returned. An error of its
 	// Content fails AddFile.
 	Other *Document
-}
-
-// staged returns the content of a file that is not visible yet, whose last bytes are not stored either, and a function
-// that returns the first error of reading it.
-func (u *upload) staged(ctx context.Context, last []byte) (content io.ReaderAt, failed func() error) {
-	var first atomic.Pointer[error]
-	read := func(number int64) ([]byte, error) {
-		if number >= u.chunks {
-			last := last[(number-u.chunks)*kernel.ChunkSize:]
-			return last[:min(len(last), kernel.ChunkSize)], nil
-		}
-		data, err := u.s.objects.Load(ctx, kernel.ChunkSize+u.key.Overhead(), func() (c objects.Chunk, err error) {
-			err = u.s.read(ctx, func(tx db.Tx, _ viewer) error {
-				return db.Beyond(tx, func() error { // it has no place yet
-					return tx.QueryRow(`SELECT sha256, data, coalesce(object, '') FROM file_chunk WHERE id = ?`,
-						u.row<<kernel.ChunkBits|number).Scan(&c.Sum, &c.Data, &c.Object)
-				})
-			})
-			return c, err
-		})
-		if err == nil {
-			data, err = u.key.Open(number, data)
-		}
-		if err != nil {
-			first.CompareAndSwap(nil, &err)
-		}
-		return data, err
-	}
-	return chunked.NewReader(ctx, u.size, kernel.ChunkSize, read), func() error {
-		if err := first.Load(); err != nil {
-			return wrap(*err)
-		}
-		return nil
-	}
 }
 
 // beforeFile calls BeforeFile of each hook, in order, until one refuses. called is false if no hook has it.

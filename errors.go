@@ -3,7 +3,6 @@ package souvenir
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -250,13 +249,7 @@ func setShownNames[Parameters, Given any](err *error, path string, given Given, 
 }
 
 // located adds to an error its position in a list: element i of n.
-func located(err error, list string, i, n int) error {
-	var known *Error
-	if n > 1 && errors.As(err, &known) {
-		return fault.At(known, fmt.Sprintf("%s[%d]", list, i))
-	}
-	return err
-}
+func located(err error, list string, i, n int) error { return fault.Located(err, list, i, n) }
 
 // emptyList returns a list that JSON writes as [] even if it is nil.
 func emptyList[T any](list []T) []T {

@@ -38,6 +38,7 @@ func (st settled) refusals() map[string]refusal {
 		"DeclineProjectInvitation": {[]any{"nowhere"}, ErrNotFound, "id"},
 		"InvitedMembers":           {[]any{nowhere}, ErrNotFound, "project_id"},
 		"UnblockSender":            {[]any{"host"}, ErrNotFound, "user"},
+		"Activities":               {[]any{ActivityQuery{Limit: 1}}, ErrInvalid, "limit"},
 		"ActivityPage":             {[]any{ActivityQuery{Before: "nowhere"}}, ErrNotFound, "before"},
 		"AddClient": {[]any{NewClient{RedirectURIs: []string{"javascript:alert(1)"}}}, ErrInvalid,
 			"redirect_uris"},

@@ -5,13 +5,13 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"iter"
 	"reflect"
 	"slices"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/files/arrival"
 	"github.com/souvenir-ai/souvenir/internal/files/filetext"
 	"github.com/souvenir-ai/souvenir/internal/files/filetype"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -82,6 +82,42 @@ func (s *Store) GetFile(ctx context.Context, id string) (_ File, err error) {
 	return f.File, err
 }
 
+// FileStatus is a file's place in the store, as the caller sees it.
+type FileStatus struct {
+	Owner     string `json:"owner"`                // user id of its owner; for a file in a project, the project's owner
+	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
+
+	// The project it is in; empty: none that is visible through this view. ProjectOwner is the user id of the project's
+	// owner: OWNER/ID names the project unambiguously.
+	ProjectID    string `json:"project_id,omitempty"`
+	ProjectOwner string `json:"project_owner,omitempty"`
+
+	Writable bool `json:"writable"` // the caller may change and delete it
+}
+
+// GetFileStatus returns a file's place in the store. A file that does not exist, or that this view may not see, is
+// ErrNotFound.
+func (h *Insights) GetFileStatus(ctx context.Context, id string) (_ FileStatus, err error) {
+	defer setGoNames[struct{}](&err, "file_id", "id")
+	s := h.s
+	var status FileStatus
+	err = s.read(ctx, func(tx db.Tx, v viewer) error {
+		f, err := s.file(tx, v, id)
+		if err != nil {
+			return err
+		}
+		status = FileStatus{Owner: f.Owner, ProjectID: f.ProjectID, Writable: f.writable && !s.access.ReadOnly}
+		project := f.project
+		if f.ProjectID == "" {
+			project = 0
+		}
+		owners, err := kernel.OwnersOf(tx, v.Namespace, f.Owner, project)
+		status.OwnerName, status.ProjectOwner = owners.Name, owners.ProjectOwner
+		return err
+	})
+	return status, err
+}
+
 // FileList says which files [Store.Files] returns, and in which order. A file must match every field that is set; a
 // memory or project that is not visible has no files.
 type FileList struct {
@@ -101,31 +137,16 @@ type FileList struct {
 // works, so the loop may call other methods: each file is returned as it is when its turn comes, and deleted files are
 // skipped. The sequence ends after the first error.
 func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
-	const page = 256
-	return func(yield func(File, error) bool) {
-		rows, err := s.fileRows(ctx, l)
-		if err != nil {
-			setGoNames[FileList](&err)
-			yield(File{}, err)
-			return
-		}
-		for batch := range slices.Chunk(rows, page) {
-			var found []storedFile
-			err := s.read(ctx, func(tx db.Tx, v viewer) error {
-				found, err = s.loadInOrder(tx, v, batch)
-				return err
-			})
-			if err != nil {
-				yield(File{}, err)
-				return
-			}
-			for _, f := range found {
-				if !yield(f.File, nil) {
-					return
-				}
-			}
-		}
-	}
+	return db.ByRow(256, func() (_ []int64, err error) {
+		defer setGoNames[FileList](&err)
+		return s.fileRows(ctx, l)
+	}, func(rows []int64) (found []File, err error) {
+		err = s.read(ctx, func(tx db.Tx, v viewer) error {
+			found, err = s.loadInOrder(tx, v, rows)
+			return err
+		})
+		return found, err
+	})
 }
 
 // fileRows returns the rows of the files of a listing, in its order.
@@ -196,7 +217,7 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (_ FilePage, err erro
 	if err != nil {
 		return FilePage{}, err
 	}
-	p := FilePage{Files: []File{}, Offset: q.Offset, Limit: q.Limit}
+	p := FilePage{Offset: q.Offset, Limit: q.Limit}
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		rows, err := files.Rows(tx, v, order)
 		if err != nil {
@@ -204,24 +225,25 @@ func (s *Store) FilePage(ctx context.Context, q FileQuery) (_ FilePage, err erro
 		}
 		p.Total = len(rows)
 		rows = rows[min(q.Offset, len(rows)):]
-		found, err := s.loadInOrder(tx, v, rows[:min(q.Limit, len(rows))])
-		for _, f := range found {
-			p.Files = append(p.Files, f.File)
-		}
+		p.Files, err = s.loadInOrder(tx, v, rows[:min(q.Limit, len(rows))])
 		return err
 	})
 	return p, err
 }
 
 // loadInOrder returns the files of these rows that exist and are visible, in the order of the rows.
-func (s *shared) loadInOrder(tx db.Tx, v viewer, rows []int64) ([]storedFile, error) {
+func (s *shared) loadInOrder(tx db.Tx, v viewer, rows []int64) ([]File, error) {
 	found, err := s.loadFiles(tx, v, `f.id IN `+db.Integers, db.List(rows))
 	place := make(map[int64]int, len(rows))
 	for i, row := range rows {
 		place[row] = i
 	}
 	slices.SortFunc(found, func(a, b storedFile) int { return place[a.row] - place[b.row] })
-	return found, err
+	files := []File{}
+	for _, f := range found {
+		files = append(files, f.File)
+	}
+	return files, err
 }
 
 // FileUpdate describes a change of a file's details. Fields that are not set change nothing.
@@ -264,23 +286,12 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File
 		if changed = before; reflect.DeepEqual(after, before) {
 			return nil
 		}
-		project := after.project
-		if after.memory != 0 {
-			project = 0 // its memory's
-		}
 		now, err := recency.OfChange(tx, s.now(), before.UpdatedAt)
 		if err != nil {
 			return err
 		}
-		sealed, err := kernel.SealFile(tx, before.row,
-			kernel.FileDetails{Name: after.Filename, Description: after.Description, Category: after.Category})
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, `+
-			`updated_at = ? WHERE id = ?`,
-			sealed.Name, sealed.Description, sealed.Category, db.OrNull(after.memory), db.OrNull(project), now,
-			before.row); err != nil {
+		details := kernel.FileDetails{Name: after.Filename, Description: after.Description, Category: after.Category}
+		if err := kernel.UpdateFile(tx, before.row, details, after.memory, after.project, now); err != nil {
 			return err
 		}
 		if after.project != before.project {
@@ -332,12 +343,6 @@ func (u *FileUpdate) check() error {
 	return err
 }
 
-// linkedAndPlaced refuses a file with both a memory to link to and a project of its own.
-func linkedAndPlaced() error {
-	return invalid("project_id", "{memory_id} and a project are both given; a file that is linked to a memory is in "+
-		"the memory's project, so give one of the two")
-}
-
 // describe applies the changes that depend on nothing else.
 func (u FileUpdate) describe(f *File) {
 	if u.Filename != nil {
@@ -358,7 +363,7 @@ func (u FileUpdate) describe(f *File) {
 func (s *Store) relink(tx db.Tx, v *viewer, u FileUpdate, before storedFile, after *storedFile) error {
 	switch {
 	case u.MemoryID != nil && *u.MemoryID != "":
-		m, err := s.memoryToLink(tx, *v, *u.MemoryID)
+		m, err := arrival.MemoryToLink(tx, *v, *u.MemoryID)
 		if err != nil {
 			return err
 		}
@@ -381,18 +386,6 @@ func (s *Store) relink(tx db.Tx, v *viewer, u FileUpdate, before storedFile, aft
 			show(before.ID), kernel.UserName(tx, *v, before.Owner))
 	}
 	return nil
-}
-
-// memoryToLink returns the memory to link a file to, which the caller must be allowed to change.
-func (s *Store) memoryToLink(tx db.Tx, v viewer, id string) (kernel.Memory, error) {
-	m, err := kernel.LoadMemory(tx, v, id)
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return m, newError(KindNotFound, "memory_id", "{} %s not found, or you have no access to it", show(id))
-	case err == nil && !m.Writable:
-		return m, kernel.SharedReadOnly(tx, v, "memory_id", "memory", id, m.Owner)
-	}
-	return m, err
 }
 
 // storedFile is a file with its rows.
@@ -445,52 +438,24 @@ func (s *Store) filesOf(tx db.Tx, v viewer, memories []int64) (map[int64][]File,
 	return files, nil
 }
 
-// loadFiles reads the visible files that satisfy a condition on f, m, p or c, which may end with an order.
+// loadFiles reads the visible files that satisfy a condition, as [kernel.LoadFiles] does.
 func (s *shared) loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([]storedFile, error) {
-	memory, memoryArgs := v.Visible()
-	writable, writableArgs := v.WritableFile()
-	visible, visibleArgs := v.VisibleFile()
-	var f storedFile
-	var sum []byte
-	var sums [][]byte
-	var tags, state, info string
-	var created, updated int64
-	columns := db.Columns{
-		{SQL: `f.id`, To: &f.row}, {SQL: `coalesce(m.id, 0)`, To: &f.memory},
-		{SQL: `coalesce(` + kernel.ProjectOfFile + `, 0)`, To: &f.project}, {SQL: `f.uid`, To: &f.ID},
-		{SQL: `CASE WHEN ` + memory + v.Alive(`m`) + ` THEN m.uid ELSE '' END`, To: &f.MemoryID, Args: memoryArgs},
-		{SQL: `f.filename`, To: &f.Filename}, {SQL: `f.mime_type`, To: &f.MIMEType},
-		{SQL: `f.size`, To: &f.Size}, {SQL: `f.sha256`, To: &sum}, {SQL: `f.description`, To: &f.Description},
-		{SQL: `f.category`, To: &f.Category}, {SQL: `u.uid`, To: &f.Owner}, {SQL: `coalesce(j.uid, '')`, To: &f.ProjectID},
-		{SQL: `(SELECT ` + db.ListOf + `(t.tag ORDER BY t.position) FROM file_tag t WHERE t.file_id = f.id)`, To: &tags},
-		{SQL: `f.created_at`, To: &created}, {SQL: `f.updated_at`, To: &updated},
-		{SQL: `f.text_state`, To: &state}, {SQL: `f.text_info`, To: &info},
-		{SQL: `coalesce(` + writable + `, false)`, To: &f.writable, Args: writableArgs},
-	}
-	targets, found := columns.To(), []storedFile(nil)
-	err := tx.Each(func(row db.Rows) error {
-		f = storedFile{}
-		err := row.Scan(targets...)
-		if err != nil {
-			return err
-		}
-		f.CreatedAt, f.UpdatedAt, sums = kernel.ToTime(created), kernel.ToTime(updated), append(sums, sum)
-		f.Text = fileText(filetext.StatusOf(state, info))
-		f.Tags, err = kernel.DecodeTags(tx, tags)
-		found = append(found, f)
-		return err
-	}, `SELECT `+columns.SQL()+` `+kernel.FromFile+` JOIN users u ON u.id = f.owner_id
-		LEFT JOIN project j ON j.id = `+kernel.ProjectOfFile+` AND j.id IN (`+kernel.SharedWith+`)
-		WHERE `+visible+` AND `+condition,
-		slices.Concat(columns.Args(), []any{v.User, v.User}, visibleArgs, args)...)
-	for i := range found {
-		f, sum := &found[i], sums[i]
+	found, err := kernel.LoadFiles(tx, v, condition, args...)
+	files := make([]storedFile, len(found))
+	for i, k := range found {
+		f := &files[i]
+		*f = storedFile{row: k.Row, memory: k.Memory, project: k.Project, writable: k.Writable,
+			File: File{ID: k.ID, MemoryID: k.MemoryID, Filename: k.Name, MIMEType: k.Type, Size: k.Size,
+				Description: k.Description, Tags: k.Tags, Category: k.Category, Owner: k.Owner, ProjectID: k.ProjectID,
+				CreatedAt: kernel.ToTime(k.Created), UpdatedAt: kernel.ToTime(k.Updated),
+				Text: fileText(filetext.StatusOf(k.TextState, k.TextInfo))}}
 		if err == nil {
-			f.key, sum, f.shut, err = s.ring.Look(tx.Context(), sum)
+			var sum []byte
+			f.key, sum, f.shut, err = s.ring.Look(tx.Context(), k.Record)
 			f.SHA256 = hex.EncodeToString(sum)
 		}
 	}
-	return found, err
+	return files, err
 }
 
 // CleanFilename returns a name under which a file can be stored on any system: without folders (with either separator),
@@ -498,17 +463,6 @@ func (s *shared) loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([
 // normalization form C; at most 255 bytes, keeping the extension. A name with nothing left becomes "file". Cleaning a
 // clean name changes nothing.
 func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }
-
-// typeOfFile returns the type of a file from the type its sender declared (empty: none), its name and its first bytes.
-func typeOfFile(declared, filename string, head []byte) (string, error) {
-	found, contradiction := filetype.Of(declared, filename, head)
-	if contradiction != "" {
-		return "", invalid("mime_type",
-			"{} is %s, but the content is of type %s; give the right type, or omit {}",
-			show(declared), show(contradiction))
-	}
-	return found, nil
-}
 
 // DeleteFile deletes a file. It goes to the trash, from which [Trash.Restore] restores it under its id, unless
 // Options.KeepTrash turns the trash off; [Store.EraseFile] deletes for good.
@@ -544,18 +498,7 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 		if err := allowed(tx, v, f); err != nil {
 			return err
 		}
-		if err := trash.NoteErasure(tx); err != nil {
-			return err
-		}
-		if _, err = tx.Exec(`DELETE FROM trash_link WHERE kind = 'file' AND source = ?`, f.ID); err != nil {
-			return err
-		}
-		if _, err = tx.Exec(`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE id = ?`,
-			f.row); err != nil {
-			return err
-		}
-		_, err = kernel.RemoveChunks(tx, f.row)
-		return err
+		return trash.RemoveFile(tx, f.row, f.ID)
 	})
 	if err != nil || f.Size <= (kernel.DeleteBatch-1)*kernel.ChunkSize {
 		return err
@@ -583,12 +526,4 @@ func (s *Store) EraseFile(ctx context.Context, id string) (err error) {
 		return err
 	}
 	return wrap(s.scrubSoon(ctx))
-}
-
-// checkFileSize refuses a file over the size limit.
-func (s *Store) checkFileSize(size int64) error {
-	if size > s.maxFile {
-		return newError(KindTooLarge, "size", "the file has %d bytes or more; at most %d are allowed", size, s.maxFile)
-	}
-	return nil
 }

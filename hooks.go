@@ -327,26 +327,6 @@ func (o *operation) beforeStore(ctx context.Context, m *NewMemory) error {
 	})
 }
 
-// rewriteImported lets the hooks change the content, tags and own metadata of a memory of a handmade file.
-func (s *Store) rewriteImported(ctx context.Context, d *kernel.Draft) error {
-	if ctx.Value(withoutHooks{s.shared}) != nil {
-		return nil
-	}
-	o := &operation{hooks: s.options.Hooks, log: s.log, view: s, Operation: Operation{Access: s.Access()}}
-	return o.rewriteImported(context.WithValue(ctx, withoutHooks{s.shared}, true), d)
-}
-
-func (o *operation) rewriteImported(ctx context.Context, d *kernel.Draft) error {
-	o.Kind, o.Method, o.Count = OperationStore, "Import", 1
-	m := NewMemory{Content: d.Content, Key: d.Key}.rewritable(*d)
-	if err := o.beforeStore(ctx, &m); err != nil {
-		return err
-	}
-	after, err := newDraft(m)
-	d.Content, d.Tags, d.Own = after.Content, after.Tags, after.Own
-	return err
-}
-
 // rewritable returns the memory as the hooks get it: d is the same memory, checked.
 func (m NewMemory) rewritable(d kernel.Draft) NewMemory {
 	m.Collection = d.Collection
@@ -356,22 +336,6 @@ func (m NewMemory) rewritable(d kernel.Draft) NewMemory {
 	m.Tags, m.Related, m.Metadata, m.ShownMetadata = slices.Clone(d.Tags), slices.Clone(d.Related), d.Own, nil
 	m.Embedding = slices.Clone(m.Embedding)
 	return m
-}
-
-// rule lets the hooks rewrite a rule or a todo.
-func (o *operation) rule(ctx context.Context, project ProjectRef, t RuleType, r kernel.RuleText) (kernel.RuleText,
-	error) {
-	if o == nil {
-		return r, nil
-	}
-	o.in(project)
-	o.counts(1)
-	m := NewMemory{Collection: DefaultCollection, Content: r.Content, EventType: EventProjectRule, RuleType: t,
-		ProjectID: project.ID, ProjectName: project.Name, Tags: slices.Clone(r.Tags), Related: slices.Clone(r.Related)}
-	if err := o.beforeStore(ctx, &m); err != nil {
-		return r, err
-	}
-	return kernel.NewRuleText(m.Content, m.Tags, m.Related)
 }
 
 // update lets the hooks rewrite a valid change.
@@ -447,44 +411,6 @@ func (u *MemoryUpdate) setKnown(a kernel.Attributes, patch map[string]any) {
 			u.Related = new(slices.Clone(a.Related))
 		}
 	}
-}
-
-// restoration lets the hooks rewrite the state to restore.
-func (o *operation) restoration(ctx context.Context, content string, a kernel.Attributes) (string, kernel.Attributes,
-	error) {
-	all := map[string]any{}
-	for _, key := range kernel.KnownKeys {
-		all[key] = nil
-	}
-	u := MemoryUpdate{Content: &content, Metadata: a.Own}
-	u.setKnown(a, all)
-	if err := o.update(ctx, &u); err != nil {
-		return "", a, err
-	}
-	if u.Content != nil {
-		if err := valid.NewContent(*u.Content); err != nil && *u.Content != content {
-			return "", a, err
-		}
-		content = *u.Content
-	}
-	p, err := u.patch()
-	if err != nil {
-		return "", a, err
-	}
-	after, err := kernel.Attributes{}.Patch(p.shown)
-	return content, after.PatchOwn(p.own), err
-}
-
-// section lets the hooks rewrite the content of a todo's section. The result must be checked again.
-func (o *operation) section(ctx context.Context, u *TodoSectionUpdate) error {
-	change := MemoryUpdate{Content: new(u.Content), ExpectedRevision: u.ExpectedRevision}
-	if err := o.update(ctx, &change); err != nil {
-		return err
-	}
-	if change.Content != nil {
-		u.Content = *change.Content
-	}
-	return nil
 }
 
 // delete asks the hooks whether the memories may be deleted.

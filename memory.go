@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -194,48 +195,14 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	read := Memory{
-		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content,
-		Metadata: kernel.OrEmpty(metadata),
-		Revision: given.Revision, CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy,
-		Key: given.Key, EventTime: given.EventTime, ExpiresAt: given.ExpiresAt,
-		ValidFrom: given.ValidFrom, ValidUntil: given.ValidUntil, Supersedes: given.Supersedes,
-		SupersededBy: given.SupersededBy,
+		ID: given.ID, Collection: given.Collection, Owner: given.Owner, Content: given.Content, Revision: given.Revision,
+		CreatedAt: given.CreatedAt, UpdatedAt: given.UpdatedAt, SharedBy: given.SharedBy, Key: given.Key,
+		EventTime: given.EventTime, ExpiresAt: given.ExpiresAt, ValidFrom: given.ValidFrom, ValidUntil: given.ValidUntil,
+		Supersedes: given.Supersedes, SupersededBy: given.SupersededBy,
 	}
-	custom, _ := metadata[kernel.CustomKey].(map[string]any)
-	if custom != nil && kernel.CheckCustom(metadata) == nil {
-		delete(metadata, kernel.CustomKey)
-	} else {
-		custom = nil
-	}
-	for key, into := range map[string]*string{
-		"event_type": &read.EventType, "state": &read.State, "project_id": &read.ProjectID, "project_name": &read.ProjectName,
-		"importance": (*string)(&read.Importance), "classification": (*string)(&read.Classification),
-		"rule_type": (*string)(&read.RuleType),
-	} {
-		if text, ok := metadata[key].(string); ok && text != "" {
-			*into = text
-			delete(metadata, key)
-		}
-	}
-	for key, into := range map[string]*[]string{"tags": &read.Tags, "related_memory_ids": &read.Related} {
-		if list, ok := texts(metadata[key]); ok {
-			*into = list
-			delete(metadata, key)
-		}
-	}
-	maps.Copy(read.Metadata, custom)
+	read.setAttributes(kernel.AttributesShown(metadata))
 	*m = read
 	return nil
-}
-
-// texts returns a list of at least one string.
-func texts(value any) ([]string, bool) {
-	list, ok := value.([]any)
-	all := make([]string, len(list))
-	for i := 0; ok && i < len(list); i++ {
-		all[i], ok = list[i].(string)
-	}
-	return all, ok && len(list) > 0
 }
 
 // withMemory reads a memory and the additional members beside it.
@@ -249,20 +216,63 @@ func withMemory(data []byte, m *Memory, beside any) error {
 // shorten cuts the content to a number of characters, and omits own metadata that is too long for a preview. It reports
 // whether anything was left out.
 func (m *Memory) shorten(characters int) bool {
-	preview := ContextMemory{Memory: *m}
-	preview.shorten(characters)
-	*m = preview.Memory
-	return preview.Truncated
+	whole := m.Content
+	m.Content = shorten.Words(whole, characters)
+	if budget.Size(m.Metadata) > maxOwnInPreview {
+		m.Metadata = nil
+		return true
+	}
+	return m.Content != whole
 }
 
 // GetMemory returns a memory by id. A memory that does not exist, or that this view may not see, is ErrNotFound.
-func (s *Store) GetMemory(ctx context.Context, id string) (_ Memory, err error) {
+func (s *Store) GetMemory(ctx context.Context, id string) (m Memory, err error) {
 	defer setGoNames[struct{}](&err, "id", "id")
-	var m Memory
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		found, err := kernel.LoadMemory(tx, v, id)
 		m = memoryOf(found)
 		return err
+	})
+	return m, err
+}
+
+// MemoryStatus describes a memory's place in the store: the owners of the memory and its project, the caller's rights,
+// and how it is indexed.
+type MemoryStatus struct {
+	Owner     string `json:"owner"`                // user id of its collection's owner
+	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
+
+	// The project it is in; empty: none. ProjectOwner is the user id of the project's owner: OWNER/ID names the project
+	// unambiguously.
+	ProjectID        string `json:"project_id,omitempty"`
+	ProjectOwner     string `json:"project_owner,omitempty"`
+	ProjectOwnerName string `json:"project_owner_name,omitempty"`
+
+	Writable bool `json:"writable"` // the caller may change and delete it
+
+	Passages   int  `json:"passages"`    // the pieces it is indexed as
+	Pending    int  `json:"pending"`     // passages that wait to be embedded: they are found by words only
+	OwnVectors bool `json:"own_vectors"` // its collection takes vectors from callers
+}
+
+// GetMemoryStatus returns a memory's place in the store. A memory that does not exist, or that this view may not see,
+// is ErrNotFound.
+func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (m MemoryStatus, err error) {
+	defer setGoNames[struct{}](&err, "id", "id")
+	err = h.s.read(ctx, func(tx db.Tx, v viewer) error {
+		found, err := kernel.LoadMemory(tx, v, id)
+		if err != nil {
+			return err
+		}
+		names, err := kernel.OwnersOf(tx, v.Namespace, found.Owner, found.ProjectRow)
+		if err != nil {
+			return err
+		}
+		m = MemoryStatus{Owner: found.Owner, OwnerName: names.Name, ProjectID: names.ProjectID,
+			ProjectOwner: names.ProjectOwner, ProjectOwnerName: names.ProjectOwnerName,
+			Writable: found.Writable && !h.s.access.ReadOnly, OwnVectors: found.OwnVectors}
+		return tx.QueryRow(`SELECT count(*), count(*) FILTER (WHERE vector IS NULL AND profile_id IS NOT NULL) `+
+			`FROM passage WHERE memory_id = ?`, found.Row).Scan(&m.Passages, &m.Pending)
 	})
 	return m, err
 }
@@ -277,37 +287,20 @@ type MemoryKey struct {
 
 // GetMemoryByKey returns the memory that was stored with a key; see [NewMemory.Key]. One that does not exist, or that
 // this view may not see, is ErrNotFound.
-func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (_ Memory, err error) {
+func (s *Store) GetMemoryByKey(ctx context.Context, k MemoryKey) (m Memory, err error) {
 	defer setGoNames[MemoryKey](&err)
 	k.Collection = cmp.Or(k.Collection, DefaultCollection)
-	err = valid.Key(k.Key)
-	if err == nil {
-		err = valid.Name("collection_name", k.Collection)
-	}
-	if err == nil {
-		err = valid.Project(k.ProjectID, k.ProjectName)
-	}
-	if err != nil {
+	if err := cmp.Or(valid.Key(k.Key), valid.Name("collection_name", k.Collection),
+		valid.Project(k.ProjectID, k.ProjectName)); err != nil {
 		return Memory{}, err
 	}
 	if k.ProjectID == "" && k.ProjectName == "" && len(s.access.Projects) == 1 {
 		k.ProjectID = s.access.Projects[0]
 	}
-	var m Memory
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		owner, project := v.User, int64(0)
-		if k.ProjectID != "" || k.ProjectName != "" {
-			p, err := naming.Find(tx, v, k.ProjectID, k.ProjectName)
-			if err == nil && p != nil {
-				project = p.Row
-				owner, err = kernel.OwnerOfProject(tx, v, p.Row)
-			}
-			if err != nil {
-				return err
-			}
-			if p == nil {
-				return unknownKey(k.Key)
-			}
+		owner, project, known, err := naming.OwnerIn(tx, v, k.ProjectID, k.ProjectName)
+		if err != nil || !known {
+			return cmp.Or(err, unknownKey(k.Key))
 		}
 		var found []kernel.Memory
 		condition, args, err := kernel.WithKey(tx, owner, project, k.Collection, k.Key)
@@ -358,40 +351,24 @@ func (l MemoryList) query() Query {
 // caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
 // memories are skipped. The sequence ends after the first error.
 func (s *Store) Memories(ctx context.Context, l MemoryList) iter.Seq2[Memory, error] {
-	const page = 256
-	return func(yield func(Memory, error) bool) {
-		rows, err := s.listRows(ctx, l)
-		if err != nil {
-			setGoNames[MemoryList](&err)
-			yield(Memory{}, err)
-			return
-		}
-		for batch := range slices.Chunk(rows, page) {
-			var found []Memory
-			err := s.read(ctx, func(tx db.Tx, v viewer) error {
-				stored, err := kernel.LoadRows(tx, v, contentColumn(l.WithoutContent, l.AsOf), batch)
-				if err != nil {
-					return err
-				}
-				found, err = memoriesAsOf(tx, v, stored, l.AsOf)
-				for i := range found {
-					if l.WithoutContent {
-						found[i].Content = ""
-					}
-				}
-				return err
-			})
+	return db.ByRow(256, func() (_ []int64, err error) {
+		defer setGoNames[MemoryList](&err)
+		return s.listRows(ctx, l)
+	}, func(rows []int64) (found []Memory, err error) {
+		err = s.read(ctx, func(tx db.Tx, v viewer) error {
+			stored, err := kernel.LoadRows(tx, v, contentColumn(l.WithoutContent, l.AsOf), rows)
 			if err != nil {
-				yield(Memory{}, err)
-				return
+				return err
 			}
-			for _, m := range found {
-				if !yield(m, nil) {
-					return
+			if found, err = memoriesAsOf(tx, v, stored, l.AsOf); l.WithoutContent {
+				for i := range found {
+					found[i].Content = ""
 				}
 			}
-		}
-	}
+			return err
+		})
+		return found, err
+	})
 }
 
 // listRows returns the rows of the memories of a listing, in its order.
@@ -494,12 +471,8 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (eras
 				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
 		}
 		if past > 0 {
-			return db.Beyond(tx, func() error { // also the ones from its time in other places
-				gone, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision
-					WHERE memory_id = ? ORDER BY revision LIMIT ?)`, m.Row, past)
-				erased = gone.RowsAffected
-				return err
-			})
+			erased, err = trash.ErasePast(tx, m.Row, past)
+			return err
 		}
 		return t.EraseMemories(m.Row)
 	})

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -20,7 +18,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
-	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/text"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -66,9 +63,9 @@ type ModuleMatch string
 
 // The values of [ModuleMatch].
 const (
-	MatchModuleName ModuleMatch = "module_name" // its metadata names the module
-	MatchTag        ModuleMatch = "tag"         // one of its tags names it
-	MatchMeaning    ModuleMatch = "meaning"     // it is similar in meaning
+	MatchModuleName ModuleMatch = kernel.InMetadata // its metadata names the module
+	MatchTag        ModuleMatch = kernel.InTag      // one of its tags names it
+	MatchMeaning    ModuleMatch = "meaning"         // it is similar in meaning
 )
 
 // ModuleSummary counts the module's own memories, however many of them are returned.
@@ -244,92 +241,24 @@ func (r *moduleReader) gather() error {
 	return r.openTasks()
 }
 
-// spellings returns the forms of a name to look for where only ASCII letters are folded.
-func spellings(name string) []string {
-	first, size := utf8.DecodeRuneInString(name)
-	lower := strings.ToLower(name)
-	return valid.Distinct([]string{name, lower, strings.ToUpper(name), string(unicode.ToUpper(first)) +
-		strings.ToLower(name[size:])})
-}
-
-// tagSpellings returns the tags that name a module.
-func tagSpellings(name string) []string {
-	names := spellings(name)
-	tags := slices.Clone(names)
-	for _, name := range names {
-		tags = append(tags, "module:"+name)
-	}
-	return tags
-}
-
-// moduleQuery selects the memories that name a module. The arguments are its spellings, the tags that name it, and the
-// partitions.
-func moduleQuery(tagged, current string) string {
-	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE `+db.Module+
-		` IS NOT NULL AND lower(`+db.Module+`) IN `+db.Texts, tagged, current)
-}
-
-// sealedModuleQuery is like moduleQuery, with the rows of the memories in place of the spellings.
-func sealedModuleQuery(tagged, current string) string {
-	return moduleQueryOf(`SELECT id, '`+string(MatchModuleName)+`' AS match FROM memory WHERE id IN `+db.Integers, tagged,
-		current)
-}
-
-func moduleQueryOf(named, tagged, current string) string {
-	return `SELECT m.id, m.updated_at, min(e.match), coalesce(m.event_type, ''), coalesce(m.state, '') FROM (
-		` + named + `
-		UNION ALL SELECT t.memory_id, '` + string(MatchTag) + `' FROM memory_tag t WHERE ` + tagged + `) e
-	JOIN memory m ON m.id = e.id WHERE m.partition_id IN ` + db.Integers + current + `
-	GROUP BY m.id ORDER BY m.updated_at DESC, m.id DESC`
-}
-
 // count finds the module's own memories and counts them.
 func (r *moduleReader) count() error {
-	names := spellings(r.query.Module)
 	summary := &r.state.Summary
 	*summary = ModuleSummary{EventTypes: map[string]int{}, States: map[string]int{}, Newest: []ModuleChange{},
 		OpenTasks: []ModuleTask{}}
 	r.match = map[int64]ModuleMatch{}
 	var own []recency.Row
-	owners, err := r.viewer.Owners(r.tx)
-	if err != nil {
-		return err
-	}
-	tagged, tags, err := sealedrows.HasTag(r.tx, owners, `t.tag`, tagSpellings(r.query.Module)...)
-	if err != nil {
-		return err
-	}
-	query, named := moduleQuery(tagged, r.sel.Current), db.LowerList(names...)
-	if sealedrows.Seals(r.tx) {
-		modules, err := kernel.Modules(r.tx, r.sel.PartitionList(), r.sel.Current)
-		if err != nil {
-			return err
-		}
-		var rows []int64
-		for row, name := range modules {
-			if slices.ContainsFunc(names, func(n string) bool { return db.Lower(n) == db.Lower(name) }) {
-				rows = append(rows, row)
-			}
-		}
-		query, named = sealedModuleQuery(tagged, r.sel.Current), db.List(rows)
-	}
-	err = r.tx.Each(func(row db.Rows) error {
-		var m recency.Row
-		var match ModuleMatch
-		var eventType, state string
-		if err := row.Scan(&m.Row, &m.At, &match, &eventType, &state); err != nil {
-			return err
-		}
-		own, r.match[m.Row] = append(own, m), match
+	found, err := kernel.OfModule(r.tx, r.viewer, r.query.Module, r.sel.PartitionList(), r.sel.Current)
+	for _, m := range found {
+		own, r.match[m.Row] = append(own, recency.Row{Row: m.Row, At: m.At}), ModuleMatch(m.Match)
 		summary.Total++
-		if eventType != "" {
-			summary.EventTypes[eventType]++
+		if m.EventType != "" {
+			summary.EventTypes[m.EventType]++
 		}
-		if state != "" {
-			summary.States[state]++
+		if m.State != "" {
+			summary.States[m.State]++
 		}
-		return nil
-	}, query, slices.Concat([]any{named}, tags, []any{r.sel.PartitionList()})...)
+	}
 	if err == nil {
 		err = recency.Sort(r.tx, r.store.now(), own)
 	}
@@ -366,7 +295,7 @@ func (r *moduleReader) byMeaning() (rows []int64, err error) {
 	for _, h := range hits {
 		rows = append(rows, h.Row)
 	}
-	similar, err := r.store.showMemories(r.tx, r.viewer, contentColumn(false, time.Time{}), page{hits, ranked}, 0)
+	similar, err := r.store.showMemories(r.tx, r.viewer, kernel.WholeContent, page{hits, ranked}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -391,7 +320,7 @@ func (r *moduleReader) files(memories []int64) error {
 	if r.named() && r.project == nil {
 		return nil
 	}
-	condition, args, err := filter.FileTagged(r.tx, r.viewer, tagSpellings(r.query.Module), false)
+	condition, args, err := filter.FileTagged(r.tx, r.viewer, kernel.TagSpellings(r.query.Module), false)
 	if err != nil {
 		return err
 	}
@@ -499,28 +428,8 @@ type Module struct {
 	Memories int    `json:"memories"` // that name it
 }
 
-const (
-	maxModules    = 100 // listed at most
-	maxModuleName = 128 // characters
-)
-
-// modulesInMetadata counts the memories whose metadata name a module. It follows its index, to avoid a sort.
-func modulesInMetadata(v viewer) string {
-	return `SELECT max(` + db.Module + `), count(*) FROM memory ` + db.ByModule + `
-		WHERE ` + db.Module + ` IS NOT NULL AND partition_id IN ` + db.Integers1 +
-		v.Alive(`memory`) + ` GROUP BY lower(` + db.Module + `)`
-}
-
-// modulesInTags counts the memories that name a module only by a tag. A tag without the prefix "module:" may name one,
-// too, but looks like any other tag. The range of the index is a little wider than the tags it is for.
-func modulesInTags(v viewer) string {
-	return `SELECT max(substr(t.tag, 8)), count(DISTINCT t.memory_id) FROM memory_tag t ` + db.InOrder +
-		` memory m ON m.id = t.memory_id
-		WHERE lower(t.tag) >= 'module:' AND lower(t.tag) < 'module<' AND substr(t.tag, 7, 1) = ':' AND m.partition_id IN ` +
-		db.Integers1 + `
-			AND coalesce(lower(trim(` + db.Module + `)) <> lower(trim(substr(t.tag, 8))), true)` + v.Alive(`m`) + `
-		GROUP BY lower(t.tag)`
-}
+// maxModules is how many modules are listed at most.
+const maxModules = 100
 
 // Modules returns the modules that the memories of a project name, by module_name in their metadata or by a tag
 // module:NAME. The zero ProjectRef means all visible memories. It returns the 100 modules with the most memories, the
@@ -538,49 +447,18 @@ func (h *Insights) Modules(ctx context.Context, project ProjectRef) (_ []Module,
 		if err != nil || len(sel.Partitions) == 0 {
 			return err
 		}
-		named, err := modulesOf(tx, v, sel.PartitionList())
-		if err != nil {
-			return err
+		counts, err := kernel.ModulesNamed(tx, v, sel.PartitionList())
+		for name, n := range counts {
+			all = append(all, Module{name, n})
 		}
-		all = slices.SortedFunc(maps.Values(named), func(a, b Module) int {
+		slices.SortFunc(all, func(a, b Module) int {
 			return cmp.Or(b.Memories-a.Memories, cmp.Compare(a.Name, b.Name))
 		})
-		all = append([]Module{}, all[:min(len(all), maxModules)]...) // never nil
-		return nil
+		all = all[:min(len(all), maxModules)]
+		return err
 	})
 	return all, err
 }
 
-// modulesOf returns the modules that memories of a list of partitions name, by their names in lower case.
-func modulesOf(tx db.Tx, v viewer, partitions string) (map[string]Module, error) {
-	named := map[string]Module{}
-	add := func(name string, n int) {
-		if name = strings.Trim(name, " "); name == "" || utf8.RuneCountInString(name) > maxModuleName {
-			return
-		}
-		m := named[db.Lower(name)]
-		named[db.Lower(name)] = Module{max(m.Name, name), m.Memories + n}
-	}
-	if sealedrows.Seals(tx) {
-		return named, kernel.CountModules(tx, partitions, v.Alive(`m`), add)
-	}
-	for _, query := range []string{modulesInMetadata(v), modulesInTags(v)} {
-		err := tx.Each(func(row db.Rows) error {
-			var name string
-			var n int
-			err := row.Scan(&name, &n)
-			add(name, n)
-			return err
-		}, query, partitions)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return named, nil
-}
-
-// How a main memory and a module's state are fitted into a token budget.
-const (
-	budgetNotes = 900 // bytes that the warnings about parts left out may take
-	mostCounts  = 30  // event types or states that a summary within a budget counts
-)
+// mostCounts is how many event types or states a summary within a budget counts.
+const mostCounts = 30

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -338,4 +339,55 @@ func loadProject(tx db.Tx, v viewer, row int64) (Project, error) {
 		return Project{}, err
 	}
 	return found[0], nil
+}
+
+// Owner is a user whose projects the caller can see.
+type Owner struct {
+	ID       string    `json:"owner_id"`       // user id
+	Name     string    `json:"name,omitempty"` // of the account, if any
+	Projects []Project `json:"projects"`       // the ones that the caller can see, with the caller's role in each
+}
+
+// Owners returns the owners of the projects visible through this view: the caller first, even without projects, then
+// the others by name.
+func (h *Insights) Owners(ctx context.Context) ([]Owner, error) {
+	s := h.s
+	var owners []Owner
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		names, err := db.Column[string](tx, `SELECT coalesce(name, '') FROM users WHERE id = ?`, v.User)
+		if err != nil {
+			return err
+		}
+		owners = []Owner{{ID: s.access.User, Name: strings.Join(names, ""), Projects: []Project{}}}
+		all, err := loadProjects(tx, v, `true`)
+		if err != nil {
+			return err
+		}
+		for _, p := range all {
+			i := slices.IndexFunc(owners, func(o Owner) bool { return o.ID == p.Owner })
+			if i < 0 {
+				i = len(owners)
+				owners = append(owners, Owner{ID: p.Owner, Name: p.OwnerName})
+			}
+			owners[i].Projects = append(owners[i].Projects, p)
+		}
+		slices.SortFunc(owners[1:], func(a, b Owner) int {
+			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+		})
+		return nil
+	})
+	return owners, err
+}
+
+// sortProjects sorts projects with sealed names like any others: the caller's own first, then by name.
+func sortProjects(all []Project) {
+	slices.SortStableFunc(all, func(a, b Project) int {
+		switch {
+		case a.own && !b.own:
+			return -1
+		case b.own && !a.own:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Owner, b.Owner))
+	})
 }

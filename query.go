@@ -1,19 +1,22 @@
 package souvenir
 
 import (
-	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
-	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// What a search is asked, and what it answers.
+// What a search is asked, and which part of the store it covers. search.go answers it.
 
 // SortOrder is the order of search results and listings.
 type SortOrder string
@@ -230,211 +233,50 @@ func All[T any](values ...T) Condition { return Condition{All: anys(values)} }
 // Between matches a key that is at least low and at most high.
 func Between(low, high any) Condition { return Condition{AtLeast: low, AtMost: high} }
 
+// Priors are evidence for memories that does not depend on the query. Each weight is relative to 1 for all other
+// evidence; zero means no effect. They count for the best hits of searches by relevance with a text: about 30, and
+// their neighbours in conversations. They do not count for further hits, nor in Confidence. Weights of 0.1 to 0.3
+// decide between similarly good hits.
+type Priors struct {
+	// Recency counts memories by their latest change: 1 for now (or Query.AsOf), and half as much for each HalfLife
+	// before; a HalfLife of zero means 30 days.
+	Recency  float64
+	HalfLife time.Duration
+
+	// Importance counts 1 for critical, 2/3 for high, 0 for low, and 1/3 for all others.
+	Importance float64
+
+	// State counts memories by their state, with the values in States: 0 to 1; 0 for states that are not in it.
+	State  float64
+	States map[string]float64
+}
+
+func (p Priors) check() error {
+	for _, weight := range []struct {
+		name  string
+		value float64
+	}{{"recency", p.Recency}, {"importance", p.Importance}, {"state", p.State}} {
+		if !(weight.value >= 0 && weight.value <= 1) {
+			return invalid("priors", "the weight of %s in {} is %v; expected 0 to 1", weight.name, weight.value)
+		}
+	}
+	if p.HalfLife < 0 {
+		return invalid("priors", "the half-life in {} is %v; it must not be negative", p.HalfLife)
+	}
+	for state, value := range p.States {
+		if !(value >= 0 && value <= 1) {
+			return invalid("priors", "state %q in {} is %v; expected 0 to 1", state, value)
+		}
+	}
+	return nil
+}
+
 func anys[T any](values []T) []any {
 	list := make([]any, len(values))
 	for i, v := range values {
 		list[i] = v
 	}
 	return list
-}
-
-// Explanation breaks down the score of a hit. The gains add up to the score, unless that would exceed 1, or the score
-// of a hit that precedes it for another reason.
-type Explanation struct {
-	Words   Evidence `json:"words"`             // BM25, as a fraction of the best that the query's words could reach
-	Meaning Evidence `json:"meaning"`           // cosine similarity of the vectors
-	Late    Evidence `json:"late_interaction"`  // the best match in the memory for each query word
-	Exact   float64  `json:"exact,omitempty"`   // gain for a rare name or identifier of the query
-	Asking  float64  `json:"asking,omitempty"`  // below 0: loss for being a question itself
-	Speaker float64  `json:"speaker,omitempty"` // gain for a speaker named in the query
-	// what was said around it in the same conversation, in order
-	Neighbours []NeighbourEvidence `json:"lenders,omitempty"`
-
-	// the gains of Query.Priors; nil without them
-	Recency    *Evidence `json:"recency,omitempty"`
-	Importance *Evidence `json:"importance,omitempty"`
-	State      *Evidence `json:"state,omitempty"`
-
-	Reranked *Reranked `json:"reranked,omitempty"` // the Reranker's score; nil: it was not called
-}
-
-// Evidence is one kind of evidence of a memory: how strong it is, 0 to 1, and what it adds to the score.
-type Evidence struct {
-	Value float64 `json:"value"`
-	Gain  float64 `json:"gain"`
-}
-
-// Reranked is the score that [Options.Reranker] gave a hit. It adds nothing to the hit's own score.
-type Reranked struct {
-	Score float64 `json:"score"` // on the Reranker's own scale
-	From  int     `json:"from"`  // the previous rank
-}
-
-// NeighbourEvidence is a memory whose own evidence adds to the score of another memory of its conversation.
-type NeighbourEvidence struct {
-	ID string `json:"id"`
-	// 1 is right after the hit, -1 right before it, 0 the hit itself: the best around it
-	Place int     `json:"place"`
-	Asks  bool    `json:"asks,omitempty"` // it is a question, and the hit may be the answer
-	Value float64 `json:"value"`          // its own evidence, 0 to 1
-	Gain  float64 `json:"gain"`
-}
-
-func explanationOf(e *ranking.Explanation) *Explanation {
-	if e == nil {
-		return nil
-	}
-	evidence := func(p ranking.Part) Evidence { return Evidence{float64(p.Value), float64(p.Gain)} }
-	x := Explanation{Words: evidence(e.Words), Meaning: evidence(e.Meaning), Late: evidence(e.Late),
-		Exact:  float64(e.Exact),
-		Asking: float64(e.Asking), Speaker: float64(e.Speaker)}
-	for _, prior := range []struct {
-		field **Evidence
-		ranking.Part
-	}{{&x.Recency, e.Recency}, {&x.Importance, e.Importance}, {&x.State, e.State}} {
-		if prior.Part != (ranking.Part{}) {
-			*prior.field = &Evidence{float64(prior.Value), float64(prior.Gain)}
-		}
-	}
-	for _, l := range e.Lenders {
-		x.Neighbours = append(x.Neighbours, NeighbourEvidence{l.ID, l.Place, l.Asks, float64(l.Value), float64(l.Gain)})
-	}
-	return &x
-}
-
-// Results are a page of search results.
-type Results struct {
-	Hits   []Hit     `json:"hits"`
-	Total  int       `json:"total"` // memories found, on all pages
-	Offset int       `json:"offset"`
-	Limit  int       `json:"limit"`
-	Sort   SortOrder `json:"sort_order"` // the order that was used
-	// how many of the found memories are probably about the text: hits with a Confidence of at least 0.5, of the best 30
-	// or so and their neighbours in conversations. With MinScore, or without a text or a vector, it is Total.
-	Found int        `json:"found"`
-	Plan  SearchPlan `json:"way,omitempty"` // only with Query.Explain, in a search with a text or a vector
-	// notes for the caller, for example that a part of the store is currently found by words only
-	Warnings []string `json:"warnings,omitempty"`
-
-	Documents []DocumentHit `json:"documents,omitempty"` // the best first; only with Query.Documents
-}
-
-// SearchPlan is how a search by relevance was executed. All plans rank alike.
-type SearchPlan string
-
-// The values of [SearchPlan].
-const (
-	PlanMemory   SearchPlan = SearchPlan(retrieval.ByMemory)   // in the index in memory
-	PlanSegments SearchPlan = SearchPlan(retrieval.BySegments) // likewise, after loading some of it from stored segments
-	// in the database, comparing the nearest vectors from its vector index, and the memories that share words
-	PlanVectorIndex SearchPlan = SearchPlan(retrieval.ByNearest)
-	PlanScan        SearchPlan = SearchPlan(retrieval.ByScan) // in the database, comparing all vectors
-)
-
-// HasMore reports whether there are results after this page.
-func (r Results) HasMore() bool { return r.Offset+len(r.Hits) < r.Total }
-
-// MarshalJSON returns hits (never null), total, offset, limit, sort_order, has_more and warnings.
-func (r Results) MarshalJSON() ([]byte, error) {
-	type plain Results
-	r.Hits = emptyList(r.Hits)
-	return json.Marshal(struct {
-		plain
-		HasMore bool `json:"has_more"`
-	}{plain(r), r.HasMore()})
-}
-
-// Hit is a memory found by a search.
-type Hit struct {
-	Memory
-	Rank int // place in the whole result, from 1
-	// relevance, 0 to 1, which orders the hits of one search unless a Reranker does; 0 when nothing was searched for
-	Score float64
-
-	// Confidence is how likely the memory is about the search text, 0 to 1. It is comparable between searches: 0.5 is
-	// "probably". It is calibrated for the built-in model. Without a text it is the cosine similarity if that is above
-	// 0; without text and vector it is 0.
-	Confidence float64
-
-	Parts Parts // the components of the score
-
-	// Start and End are byte offsets into Content: the best matching passage.
-	Start, End int
-
-	Explanation *Explanation // only with Query.Explain, in a search by relevance with a text
-
-	FileCount int           // files linked to the memory
-	Files     []FileSummary // the newest first; only with Query.IncludeFiles
-}
-
-// MarshalJSON returns the memory's form with rank, score, parts, start, end, file_count and files (never null).
-func (h Hit) MarshalJSON() ([]byte, error) {
-	files := h.Files
-	if files == nil {
-		files = []FileSummary{}
-	}
-	return json.Marshal(struct {
-		writtenMemory
-		hitJSON
-	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Confidence, h.Parts, h.Start, h.End, h.Explanation, h.FileCount, files}})
-}
-
-// UnmarshalJSON reads the output of MarshalJSON.
-func (h *Hit) UnmarshalJSON(data []byte) error {
-	var beside hitJSON
-	var m Memory
-	if err := withMemory(data, &m, &beside); err != nil {
-		return err
-	}
-	*h = Hit{m, beside.Rank, beside.Score, beside.Confidence, beside.Parts, beside.Start, beside.End, beside.Explanation,
-		beside.FileCount, beside.Files}
-	return nil
-}
-
-// hitJSON has the fields of a hit besides its memory's.
-type hitJSON struct {
-	Rank        int           `json:"rank"`
-	Score       float64       `json:"score"`
-	Confidence  float64       `json:"confidence"`
-	Parts       Parts         `json:"parts"`
-	Start       int           `json:"start"`
-	End         int           `json:"end"`
-	Explanation *Explanation  `json:"explanation,omitempty"`
-	FileCount   int           `json:"file_count"`
-	Files       []FileSummary `json:"files"`
-}
-
-// Parts are the components of a relevance score.
-type Parts struct {
-	// cosine similarity of the best passage to the query, -1 to 1; 0 without a vector
-	Vector float64 `json:"vector"`
-	Text   float64 `json:"text"` // how well the words match, as a fraction of the best possible BM25 score: 0 to 1
-}
-
-// Group is the part of a page from one collection.
-type Group struct {
-	Collection string `json:"collection_name"`
-	// user id of the collection's owner: collections of different owners may have the same name
-	Owner string `json:"owner"`
-	Hits  []Hit  `json:"hits"`
-}
-
-// Groups returns the page's hits by collection, in the order of each collection's best hit.
-func (r Results) Groups() []Group {
-	var groups []Group
-	type collection struct{ owner, name string }
-	place := map[collection]int{}
-	for _, h := range r.Hits {
-		of := collection{h.Owner, h.Collection}
-		i, known := place[of]
-		if !known {
-			i = len(groups)
-			place[of] = i
-			groups = append(groups, Group{Collection: h.Collection, Owner: h.Owner})
-		}
-		groups[i].Hits = append(groups[i].Hits, h)
-	}
-	return groups
 }
 
 // contentColumn returns the column for a caller that needs no contents. With AsOf, the content itself is compared.
@@ -456,4 +298,173 @@ func (f Filter) compile(v viewer) ([]filter.Part, error) {
 		conditions[key] = value
 	}
 	return filter.Compile(v, conditions)
+}
+
+// scope returns the part of a query that selects the searched memories.
+func (q *Query) scope() Query {
+	return Query{Collections: q.Collections, ProjectID: q.ProjectID, ProjectName: q.ProjectName,
+		Classification: q.Classification, Tags: q.Tags, Keys: q.Keys, Filter: q.Filter, AsOf: q.AsOf,
+		whenever: q.whenever}
+}
+
+// selection is the part of the store that a query covers.
+type selection struct {
+	retrieval.Selection
+	warnings []string
+	rows     **index.RowSet // rows that match the condition, once they are read; for the searches of a batch
+}
+
+// current limits a selection to memories that have not expired and that are valid now, or were at the time of the
+// query.
+func (sel *selection) current(tx db.Tx, v viewer, q Query) error {
+	all := q.whenever || !q.AsOf.IsZero()
+	hidden, err := v.Hidden(tx, sel.PartitionList(), all)
+	if err != nil {
+		return err
+	}
+	if sel.Current = v.Current(); all {
+		sel.Current = v.Alive(`m`)
+	}
+	partitions := sel.Partitions
+	sel.Partitions = nil
+	for _, p := range partitions {
+		sel.Add(p, hidden[p.ID])
+	}
+	return nil
+}
+
+// matching returns the rows that match the selection's condition; some of them may be hidden.
+func (s *Store) matching(tx db.Tx, sel selection) (rows *index.RowSet, err error) {
+	if *sel.rows == nil {
+		*sel.rows, err = s.filters.Matching(tx, sel.Selection)
+	}
+	return *sel.rows, err
+}
+
+// selection resolves the collections, the project and the filters of a query.
+func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
+	sel := selection{rows: new(*index.RowSet)}
+	if err := sel.addFilters(tx, v, q); err != nil {
+		return sel, err
+	}
+	if v.Limited && len(v.Projects) == 0 && len(s.access.Projects) > 0 {
+		sel.warnings = append(sel.warnings, s.writing().ExplainGoneProjects())
+	}
+	condition, args := v.VisibleOfAll()
+	collections := valid.Distinct(q.Collections)
+	if len(collections) > maxCollections {
+		return sel, newError(KindTooLarge, "collection_name", "{} lists %d collections; at most %d are allowed",
+			len(collections), maxCollections)
+	}
+	for _, name := range collections {
+		if _, err := s.collection(tx, v, name); err != nil {
+			return sel, err
+		}
+	}
+	if len(collections) > 0 {
+		owners, err := v.Owners(tx)
+		if err != nil {
+			return sel, err
+		}
+		forms, err := sealedrows.Forms(tx, sealedrows.CollectionName, owners, collections...)
+		if err != nil {
+			return sel, err
+		}
+		condition += ` AND c.name IN ` + db.Texts
+		args = append(args, db.List(forms))
+	}
+	if q.ProjectID != "" || q.ProjectName != "" {
+		if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
+			return sel, err
+		}
+		project, err := naming.Find(tx, v, q.ProjectID, q.ProjectName)
+		if err != nil {
+			return sel, err
+		}
+		if project == nil {
+			sel.warnings = append(sel.warnings, noProject(q.ProjectID, q.ProjectName))
+			return sel, nil
+		}
+		sel.warnings = append(sel.warnings, project.Notes()...)
+		condition += ` AND p.project_id = ?`
+		args = append(args, project.Row)
+	}
+	err := tx.Each(func(row db.Rows) error {
+		var p retrieval.Partition
+		err := row.Scan(&p.ID, &p.Memories, &p.OwnSize)
+		sel.Partitions = append(sel.Partitions, p)
+		return err
+	}, selectPartitions+condition+byNumber, args...)
+	if err == nil {
+		err = sel.current(tx, v, q)
+	}
+	return sel, err
+}
+
+const (
+	selectPartitions = `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p
+	JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `
+	byNumber = ` ORDER BY p.id` // keeps lists the same, so that cached results are found again
+)
+
+// maxCollections bounds how many collections one search may name.
+const maxCollections = 100
+
+func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
+	var parts []filter.Part
+	add := func(f Filter) error {
+		compiled, err := f.compile(v)
+		parts = append(parts, compiled...)
+		return err
+	}
+	if err := valid.Enum("classification", string(q.Classification), kernel.Classifications); err != nil {
+		return err
+	}
+	if q.Classification != "" {
+		if err := add(Filter{"classification": q.Classification}); err != nil {
+			return err
+		}
+	}
+	if len(q.Tags) > 0 {
+		tags, err := valid.Tags(q.Tags, filter.MaxAlternatives)
+		if err != nil {
+			return err
+		}
+		if err := add(Filter{"tags": tags}); err != nil {
+			return err
+		}
+	}
+	if len(q.Keys) > filter.MaxAlternatives {
+		return newError(KindTooLarge, "keys", "{} has %d keys; at most %d are allowed", len(q.Keys),
+			filter.MaxAlternatives)
+	}
+	for _, key := range q.Keys {
+		if err := valid.UTF8("keys", key); err != nil {
+			return err
+		}
+	}
+	if len(q.Keys) > 0 {
+		if err := add(Filter{"key": q.Keys}); err != nil {
+			return err
+		}
+	}
+	if err := add(q.Filter); err != nil {
+		return err
+	}
+	parts, err := filter.Opened(tx, v, parts)
+	if err != nil {
+		return err
+	}
+	if !q.AsOf.IsZero() {
+		condition, args := v.AsOf(q.AsOf.UnixMicro())
+		parts = append(parts, filter.Part{SQL: condition, Args: args})
+	}
+	joined, err := filter.Join(tx, parts)
+	sel.Condition, sel.Args, sel.Steady, sel.Indexed = joined.SQL, joined.Args, joined.Steady, joined.Indexed
+	return err
+}
+
+// noProject is the warning about a project that a search cannot look into.
+func noProject(id, name string) string {
+	return fmt.Sprintf("project %s not found, or you have no access to it, so nothing is found in it", show(id+name))
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -14,14 +12,13 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/deferredcall"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
-	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 	"github.com/souvenir-ai/souvenir/internal/text"
 )
 
-// How hits are ranked: by words and meaning, by priors, and by a reranker.
+// How relevant a memory is to a query: by words and meaning, and by priors.
 
 // bm25 are the constants of BM25, fitted on the development part of LoCoMo and on Cranfield (docs/retrieval.md). The
 // other constants of the ranking are in internal/retrieval/ranking.
@@ -36,29 +33,16 @@ type rankedQuery struct {
 	ideal        float32 // the best possible BM25, set once the query has run
 	explanations map[int64]*ranking.Explanation
 	ranking      *ranking.Ranking // nil: there is no text
-	relevant     bool             // only hits that are relevant are wanted, see relevant
+	relevant     bool             // only hits that are relevant are wanted, see [retrieval.Relevant]
 }
 
-// search ranks in memory. Where only relevant memories are wanted, they are mostly few, so it asks for few at first.
+// search ranks in memory.
 func (r *rankedQuery) search(ctx context.Context, ix *index.Index) (hits []index.Hit, total int, err error) {
-	q := r.Query
 	if r.relevant {
-		q.Limit = min(fewRelevant, r.Limit)
+		return retrieval.SearchRelevant(ctx, ix, r.Query)
 	}
-	for {
-		hits, total, err = ix.Search(ctx, q)
-		if err != nil || q.Limit == r.Limit || len(hits) < q.Limit || !relevant(hits, len(hits)-1) {
-			return hits, total, err
-		}
-		q.Limit = min(4*q.Limit, r.Limit)
-	}
+	return ix.Search(ctx, r.Query)
 }
-
-// fewRelevant is how many memories a search for relevant ones asks for at first.
-const fewRelevant = 250
-
-// relevant reports whether a hit is at least half as relevant as the best one. After a hit that is not, none is.
-func relevant(hits []index.Hit, i int) bool { return hits[i].Score >= hits[0].Score/2 }
 
 // byRelevance finds the page of a query that has a text or a vector, and sets the counts of results.
 func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel selection,
@@ -90,7 +74,7 @@ func (s *Store) byRelevance(tx db.Tx, v viewer, q Query, pq preparedQuery, sel s
 		total = len(hits)
 	}
 	if q.Sort != SortRelevance {
-		if hits, total, err = orderByTime(tx, hits, q); err != nil {
+		if hits, total, err = retrieval.RelevantByTime(tx, hits, q.Sort.byTime(), q.Limit, q.Offset); err != nil {
 			return page{}, err
 		}
 	} else {
@@ -163,10 +147,10 @@ func (s *Store) rankedQuery(tx db.Tx, pq preparedQuery, sel selection, results *
 		if err != nil {
 			return nil, err
 		}
-		r.Keep, r.Rows = func(row int64) bool { return rows.Has(row) && !sel.hidden[row] }, rows
-		r.Exactly = len(sel.hidden) == 0
-	} else if len(sel.hidden) > 0 {
-		r.Keep = func(row int64) bool { return !sel.hidden[row] }
+		r.Keep, r.Rows = func(row int64) bool { return rows.Has(row) && !sel.Hidden[row] }, rows
+		r.Exactly = len(sel.Hidden) == 0
+	} else if len(sel.Hidden) > 0 {
+		r.Keep = func(row int64) bool { return !sel.Hidden[row] }
 	}
 	question := ranking.NewQuestion(pq.text, pq.terms)
 	weights := ranking.Default.For(question, s.embedder.Model() == Builtin().Model())
@@ -275,50 +259,8 @@ func (s *Store) rank(tx db.Tx, r *rankedQuery) (found retrieval.Ranked, err erro
 	return found, err
 }
 
-// Priors are evidence for memories that does not depend on the query. Each weight is relative to 1 for all other
-// evidence; zero means no effect. They count for the best hits of searches by relevance with a text: about 30, and
-// their neighbours in conversations. They do not count for further hits, nor in Confidence. Weights of 0.1 to 0.3
-// decide between similarly good hits.
-type Priors struct {
-	// Recency counts memories by their latest change: 1 for now (or Query.AsOf), and half as much for each HalfLife
-	// before; a HalfLife of zero means 30 days.
-	Recency  float64
-	HalfLife time.Duration
-
-	// Importance counts 1 for critical, 2/3 for high, 0 for low, and 1/3 for all others.
-	Importance float64
-
-	// State counts memories by their state, with the values in States: 0 to 1; 0 for states that are not in it.
-	State  float64
-	States map[string]float64
-}
-
 // defaultHalfLife is the half-life of recency.
 const defaultHalfLife = 30 * 24 * time.Hour
-
-// importances are the evidence of each importance.
-var importances = map[Importance]float32{ImportanceLow: 0, "": 1. / 3, ImportanceMedium: 1. / 3, ImportanceHigh: 2. / 3,
-	ImportanceCritical: 1}
-
-func (p Priors) check() error {
-	for _, weight := range []struct {
-		name  string
-		value float64
-	}{{"recency", p.Recency}, {"importance", p.Importance}, {"state", p.State}} {
-		if !(weight.value >= 0 && weight.value <= 1) {
-			return invalid("priors", "the weight of %s in {} is %v; expected 0 to 1", weight.name, weight.value)
-		}
-	}
-	if p.HalfLife < 0 {
-		return invalid("priors", "the half-life in {} is %v; it must not be negative", p.HalfLife)
-	}
-	for state, value := range p.States {
-		if !(value >= 0 && value <= 1) {
-			return invalid("priors", "state %q in {} is %v; expected 0 to 1", state, value)
-		}
-	}
-	return nil
-}
 
 // priors returns the priors of a query for the ranking, which reads the evidence of the memories that it orders.
 func (s *Store) priors(tx db.Tx, pq preparedQuery) ranking.Priors {
@@ -328,150 +270,8 @@ func (s *Store) priors(tx db.Tx, pq preparedQuery) ranking.Priors {
 		at = pq.at.UnixMicro()
 	}
 	halfLife := float64(cmp.Or(p.HalfLife, defaultHalfLife)) / float64(time.Microsecond) // above 0, however short it is
-	of := func(rows []int64) (map[int64]ranking.Prior, error) {
-		priors := make(map[int64]ranking.Prior, len(rows))
-		err := tx.Each(func(row db.Rows) error {
-			var id, changed int64
-			var importance Importance
-			var state string
-			err := row.Scan(&id, &changed, &importance, &state)
-			priors[id] = ranking.Prior{Recency: float32(math.Exp2(-float64(max(0, at-changed)) / halfLife)),
-				Importance: importances[importance], State: float32(p.States[state])}
-			return err
-		}, `SELECT id, updated_at, coalesce(importance, ''), coalesce(state, '') FROM memory WHERE id IN `+db.Integers,
-			db.List(rows))
-		return priors, err
-	}
-	return ranking.Priors{Of: of, Weights: ranking.Prior{Recency: float32(p.Recency),
-		Importance: float32(p.Importance), State: float32(p.State)}}
-}
-
-// Reranker reorders the best hits of a search, for example with a cross-encoder. None is built in.
-//
-// [Store.Search] and [Store.SearchBatch] call it, also for tools and HTTP, after they have read the store: no
-// transaction waits for it. If it fails, panics, or returns invalid scores, the order stays as it was, with a warning.
-// Within [Store.Transaction] it is not called.
-type Reranker interface {
-	// Rerank returns a score for each text: the higher, the more relevant to the query. Scores may have any scale but
-	// must be finite. The texts are the best passages of 2 to 100 hits, the best first, and the caller may see all of
-	// them. It is called from several goroutines at once and must honour its context. Only the log sees its errors.
-	Rerank(ctx context.Context, query string, texts []string) ([]float64, error)
-}
-
-// RerankerFunc makes a [Reranker] from a function.
-type RerankerFunc func(ctx context.Context, query string, texts []string) ([]float64, error)
-
-// Rerank calls the function.
-func (f RerankerFunc) Rerank(ctx context.Context, query string, texts []string) ([]float64, error) {
-	return f(ctx, query, texts)
-}
-
-// reranks returns how many hits of a valid query are reranked.
-func (s *Store) reranks(q Query) int {
-	n := q.Rerank
-	if n == 0 {
-		n = DefaultRerank
-	}
-	if s.options.Reranker == nil || q.Sort != SortRelevance || strings.TrimSpace(q.Text) == "" || q.Offset >= n {
-		return 0
-	}
-	return n
-}
-
-// candidates returns the query for the reranked hits and all hits up to the end of the page.
-func (s *Store) candidates(q Query) Query {
-	if n := s.reranks(q); n > 0 {
-		q.Offset, q.Limit, q.WithoutContent = 0, max(n, q.Offset+q.Limit), false
-	}
-	return q
-}
-
-// rerank reorders the best of a query's candidates, and returns the page.
-func (s *Store) rerank(ctx context.Context, q Query, r *Results) error {
-	n := s.reranks(q)
-	if n == 0 {
-		return nil
-	}
-	best := r.Hits[:min(n, len(r.Hits))]
-	if len(best) > 1 {
-		scores, err := s.rerankerScores(ctx, q.Text, best)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, deferredcall.ErrTooLate):
-			return context.DeadlineExceeded
-		case errors.Is(err, deferredcall.ErrLater): // the order is of no use
-		case err != nil:
-			s.log.WarnContext(ctx, "could not rerank hits; keeping their order", "error", err)
-			r.Warnings = append(r.Warnings, "the results are in the order before reranking, because the reranker failed")
-		default:
-			order(best, scores)
-		}
-	}
-	r.Offset, r.Limit = q.Offset, q.Limit
-	page := r.Hits[min(q.Offset, len(r.Hits)):]
-	r.Hits = slices.Clone(page[:min(q.Limit, len(page))])
-	for i := range r.Hits {
-		h := &r.Hits[i]
-		h.Rank = q.Offset + i + 1
-	}
-	if q.WithoutContent {
-		withoutContent(r.Hits)
-	}
-	return nil
-}
-
-func withoutContent(hits []Hit) {
-	for i := range hits {
-		hits[i].Content, hits[i].Start, hits[i].End = "", 0, 0
-	}
-}
-
-// rerankerScores returns a score for each hit.
-func (s *Store) rerankerScores(ctx context.Context, query string, hits []Hit) ([]float64, error) {
-	texts := make([]string, len(hits))
-	for i, h := range hits {
-		texts[i] = h.Content[h.Start:h.End]
-	}
-	ask := func(ctx context.Context) ([]float64, error) { return s.callReranker(ctx, query, texts) }
-	if !s.db.InSnapshot(ctx) {
-		return ask(ctx)
-	}
-	return deferredcall.Ask(ctx, fmt.Sprintf("rerank %q %q", query, texts), ask)
-}
-
-// callReranker returns a score for each text. A panic is an error.
-func (s *Store) callReranker(ctx context.Context, query string, texts []string) (scores []float64, err error) {
-	defer fairqueue.Pause(ctx)()
-	defer func() {
-		if broken := recover(); broken != nil {
-			scores, err = nil, fmt.Errorf("panic: %v\n%s", broken, debug.Stack())
-		}
-	}()
-	scores, err = s.options.Reranker.Rerank(ctx, query, texts)
-	if err == nil && len(scores) != len(texts) {
-		err = fmt.Errorf("the reranker returned %d scores for %d texts", len(scores), len(texts))
-	}
-	if err == nil && slices.ContainsFunc(scores, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
-		err = fmt.Errorf("the reranker returned a score that is not finite: %v", scores)
-	}
-	return scores, err
-}
-
-// order sorts hits by their scores, the highest first. Hits with the same score keep their order.
-func order(hits []Hit, scores []float64) {
-	reranked := make([]Reranked, len(hits))
-	for i := range hits {
-		reranked[i] = Reranked{Score: scores[i], From: i + 1}
-	}
-	slices.SortStableFunc(reranked, func(a, b Reranked) int { return cmp.Compare(b.Score, a.Score) })
-	before := slices.Clone(hits)
-	for i, r := range reranked {
-		hits[i] = before[r.From-1]
-		if x := hits[i].Explanation; x != nil {
-			x.Reranked = &r
-		}
-	}
+	return ranking.Priors{Of: retrieval.PriorsIn(tx, at, halfLife, p.States),
+		Weights: ranking.Prior{Recency: float32(p.Recency), Importance: float32(p.Importance), State: float32(p.State)}}
 }
 
 // preparedQuery is a query whose text has been analysed and embedded.

@@ -23,7 +23,7 @@ func TestPassageOfAnotherContentIsTheWhole(t *testing.T) {
 		{Start: 0, End: 2}: {0, 6}, // ends within the ä
 		{Start: 4, End: 3}: {0, 6},
 	} {
-		if start, end := passageOf(content, span); [2]int{start, end} != want {
+		if start, end := span.In(content); [2]int{start, end} != want {
 			t.Errorf("%v is %d to %d of %q, want %v", span, start, end, content, want)
 		}
 	}

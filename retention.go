@@ -374,28 +374,6 @@ func (s *shared) keeper() *trash.Keeper {
 	return &trash.Keeper{Store: s.db, NewID: s.newID, Keep: func(tx db.Tx) int64 { return s.keepTrash(tx).Microseconds() }}
 }
 
-// purgeFiles removes files that crashes left behind: files that were being deleted, and files that were being stored
-// and got no data since olderThan. A time within the last 24 hours counts as 24 hours ago: another process may still be
-// storing them. It returns how many it removed.
-func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
-	before := min(olderThan.UnixMicro(), s.now()-kernel.Abandoned.Microseconds())
-	var rows []int64
-	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
-		rows, err = db.Column[int64](tx,
-			`SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
-		return err
-	})
-	if err != nil {
-		return 0, wrap(err)
-	}
-	for i, row := range rows {
-		if err := s.removeAbandoned(ctx, row, before); err != nil {
-			return i, wrap(err)
-		}
-	}
-	return len(rows), nil
-}
-
 // purgeInterval is how often a process purges what belongs to OAuth beside other writes.
 const purgeInterval = time.Hour
 

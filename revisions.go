@@ -11,6 +11,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
@@ -162,6 +163,32 @@ func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, nu
 		stored.Warnings = append(stored.Warnings, warning)
 	}
 	return stored, err
+}
+
+// restoration lets the hooks rewrite the state to restore.
+func (o *operation) restoration(ctx context.Context, content string, a kernel.Attributes) (string, kernel.Attributes,
+	error) {
+	all := map[string]any{}
+	for _, key := range kernel.KnownKeys {
+		all[key] = nil
+	}
+	u := MemoryUpdate{Content: &content, Metadata: a.Own}
+	u.setKnown(a, all)
+	if err := o.update(ctx, &u); err != nil {
+		return "", a, err
+	}
+	if u.Content != nil {
+		if err := valid.NewContent(*u.Content); err != nil && *u.Content != content {
+			return "", a, err
+		}
+		content = *u.Content
+	}
+	p, err := u.patch()
+	if err != nil {
+		return "", a, err
+	}
+	after, err := kernel.Attributes{}.Patch(p.shown)
+	return content, after.PatchOwn(p.own), err
 }
 
 // pastVersions selects the past versions of a memory; a condition on their partition and collection must follow.

@@ -453,3 +453,19 @@ func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared,
 	stored.Warnings = slices.Concat(stored.Warnings, writing.Superfluous(present))
 	return stored, w.Flush()
 }
+
+// rule lets the hooks rewrite a rule or a todo.
+func (o *operation) rule(ctx context.Context, project ProjectRef, t RuleType, r kernel.RuleText) (kernel.RuleText,
+	error) {
+	if o == nil {
+		return r, nil
+	}
+	o.in(project)
+	o.counts(1)
+	m := NewMemory{Collection: DefaultCollection, Content: r.Content, EventType: EventProjectRule, RuleType: t,
+		ProjectID: project.ID, ProjectName: project.Name, Tags: slices.Clone(r.Tags), Related: slices.Clone(r.Related)}
+	if err := o.beforeStore(ctx, &m); err != nil {
+		return r, err
+	}
+	return kernel.NewRuleText(m.Content, m.Tags, m.Related)
+}

@@ -3,22 +3,16 @@ package souvenir
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"reflect"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
-	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
-	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
-	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
-	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 )
 
 // Search finds memories.
@@ -62,6 +56,199 @@ func (s *Store) SearchBatch(ctx context.Context, queries []Query) ([]Results, er
 			}
 			return s.search(ctx, queries)
 		})
+}
+
+// Results are a page of search results.
+type Results struct {
+	Hits   []Hit     `json:"hits"`
+	Total  int       `json:"total"` // memories found, on all pages
+	Offset int       `json:"offset"`
+	Limit  int       `json:"limit"`
+	Sort   SortOrder `json:"sort_order"` // the order that was used
+	// how many of the found memories are probably about the text: hits with a Confidence of at least 0.5, of the best 30
+	// or so and their neighbours in conversations. With MinScore, or without a text or a vector, it is Total.
+	Found int        `json:"found"`
+	Plan  SearchPlan `json:"way,omitempty"` // only with Query.Explain, in a search with a text or a vector
+	// notes for the caller, for example that a part of the store is currently found by words only
+	Warnings []string `json:"warnings,omitempty"`
+
+	Documents []DocumentHit `json:"documents,omitempty"` // the best first; only with Query.Documents
+}
+
+// HasMore reports whether there are results after this page.
+func (r Results) HasMore() bool { return r.Offset+len(r.Hits) < r.Total }
+
+// MarshalJSON returns hits (never null), total, offset, limit, sort_order, has_more and warnings.
+func (r Results) MarshalJSON() ([]byte, error) {
+	type plain Results
+	r.Hits = emptyList(r.Hits)
+	return json.Marshal(struct {
+		plain
+		HasMore bool `json:"has_more"`
+	}{plain(r), r.HasMore()})
+}
+
+// SearchPlan is how a search by relevance was executed. All plans rank alike.
+type SearchPlan string
+
+// The values of [SearchPlan].
+const (
+	PlanMemory   SearchPlan = SearchPlan(retrieval.ByMemory)   // in the index in memory
+	PlanSegments SearchPlan = SearchPlan(retrieval.BySegments) // likewise, after loading some of it from stored segments
+	// in the database, comparing the nearest vectors from its vector index, and the memories that share words
+	PlanVectorIndex SearchPlan = SearchPlan(retrieval.ByNearest)
+	PlanScan        SearchPlan = SearchPlan(retrieval.ByScan) // in the database, comparing all vectors
+)
+
+// Hit is a memory found by a search.
+type Hit struct {
+	Memory
+	Rank int // place in the whole result, from 1
+	// relevance, 0 to 1, which orders the hits of one search unless a Reranker does; 0 when nothing was searched for
+	Score float64
+
+	// Confidence is how likely the memory is about the search text, 0 to 1. It is comparable between searches: 0.5 is
+	// "probably". It is calibrated for the built-in model. Without a text it is the cosine similarity if that is above
+	// 0; without text and vector it is 0.
+	Confidence float64
+
+	Parts Parts // the components of the score
+
+	// Start and End are byte offsets into Content: the best matching passage.
+	Start, End int
+
+	Explanation *Explanation // only with Query.Explain, in a search by relevance with a text
+
+	FileCount int           // files linked to the memory
+	Files     []FileSummary // the newest first; only with Query.IncludeFiles
+}
+
+// MarshalJSON returns the memory's form with rank, score, parts, start, end, file_count and files (never null).
+func (h Hit) MarshalJSON() ([]byte, error) {
+	files := h.Files
+	if files == nil {
+		files = []FileSummary{}
+	}
+	return json.Marshal(struct {
+		writtenMemory
+		hitJSON
+	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Confidence, h.Parts, h.Start, h.End, h.Explanation, h.FileCount, files}})
+}
+
+// UnmarshalJSON reads the output of MarshalJSON.
+func (h *Hit) UnmarshalJSON(data []byte) error {
+	var beside hitJSON
+	var m Memory
+	if err := withMemory(data, &m, &beside); err != nil {
+		return err
+	}
+	*h = Hit{m, beside.Rank, beside.Score, beside.Confidence, beside.Parts, beside.Start, beside.End, beside.Explanation,
+		beside.FileCount, beside.Files}
+	return nil
+}
+
+// hitJSON has the fields of a hit besides its memory's.
+type hitJSON struct {
+	Rank        int           `json:"rank"`
+	Score       float64       `json:"score"`
+	Confidence  float64       `json:"confidence"`
+	Parts       Parts         `json:"parts"`
+	Start       int           `json:"start"`
+	End         int           `json:"end"`
+	Explanation *Explanation  `json:"explanation,omitempty"`
+	FileCount   int           `json:"file_count"`
+	Files       []FileSummary `json:"files"`
+}
+
+// Parts are the components of a relevance score.
+type Parts struct {
+	// cosine similarity of the best passage to the query, -1 to 1; 0 without a vector
+	Vector float64 `json:"vector"`
+	Text   float64 `json:"text"` // how well the words match, as a fraction of the best possible BM25 score: 0 to 1
+}
+
+// Group is the part of a page from one collection.
+type Group struct {
+	Collection string `json:"collection_name"`
+	// user id of the collection's owner: collections of different owners may have the same name
+	Owner string `json:"owner"`
+	Hits  []Hit  `json:"hits"`
+}
+
+// Groups returns the page's hits by collection, in the order of each collection's best hit.
+func (r Results) Groups() []Group {
+	var groups []Group
+	type collection struct{ owner, name string }
+	place := map[collection]int{}
+	for _, h := range r.Hits {
+		of := collection{h.Owner, h.Collection}
+		i, known := place[of]
+		if !known {
+			i = len(groups)
+			place[of] = i
+			groups = append(groups, Group{Collection: h.Collection, Owner: h.Owner})
+		}
+		groups[i].Hits = append(groups[i].Hits, h)
+	}
+	return groups
+}
+
+// Explanation breaks down the score of a hit. The gains add up to the score, unless that would exceed 1, or the score
+// of a hit that precedes it for another reason.
+type Explanation struct {
+	Words   Evidence `json:"words"`             // BM25, as a fraction of the best that the query's words could reach
+	Meaning Evidence `json:"meaning"`           // cosine similarity of the vectors
+	Late    Evidence `json:"late_interaction"`  // the best match in the memory for each query word
+	Exact   float64  `json:"exact,omitempty"`   // gain for a rare name or identifier of the query
+	Asking  float64  `json:"asking,omitempty"`  // below 0: loss for being a question itself
+	Speaker float64  `json:"speaker,omitempty"` // gain for a speaker named in the query
+	// what was said around it in the same conversation, in order
+	Neighbours []NeighbourEvidence `json:"lenders,omitempty"`
+
+	// the gains of Query.Priors; nil without them
+	Recency    *Evidence `json:"recency,omitempty"`
+	Importance *Evidence `json:"importance,omitempty"`
+	State      *Evidence `json:"state,omitempty"`
+
+	Reranked *Reranked `json:"reranked,omitempty"` // the Reranker's score; nil: it was not called
+}
+
+// Evidence is one kind of evidence of a memory: how strong it is, 0 to 1, and what it adds to the score.
+type Evidence struct {
+	Value float64 `json:"value"`
+	Gain  float64 `json:"gain"`
+}
+
+// NeighbourEvidence is a memory whose own evidence adds to the score of another memory of its conversation.
+type NeighbourEvidence struct {
+	ID string `json:"id"`
+	// 1 is right after the hit, -1 right before it, 0 the hit itself: the best around it
+	Place int     `json:"place"`
+	Asks  bool    `json:"asks,omitempty"` // it is a question, and the hit may be the answer
+	Value float64 `json:"value"`          // its own evidence, 0 to 1
+	Gain  float64 `json:"gain"`
+}
+
+func explanationOf(e *ranking.Explanation) *Explanation {
+	if e == nil {
+		return nil
+	}
+	evidence := func(p ranking.Part) Evidence { return Evidence{float64(p.Value), float64(p.Gain)} }
+	x := Explanation{Words: evidence(e.Words), Meaning: evidence(e.Meaning), Late: evidence(e.Late),
+		Exact:  float64(e.Exact),
+		Asking: float64(e.Asking), Speaker: float64(e.Speaker)}
+	for _, prior := range []struct {
+		field **Evidence
+		ranking.Part
+	}{{&x.Recency, e.Recency}, {&x.Importance, e.Importance}, {&x.State, e.State}} {
+		if prior.Part != (ranking.Part{}) {
+			*prior.field = &Evidence{float64(prior.Value), float64(prior.Gain)}
+		}
+	}
+	for _, l := range e.Lenders {
+		x.Neighbours = append(x.Neighbours, NeighbourEvidence{l.ID, l.Place, l.Asks, float64(l.Value), float64(l.Gain)})
+	}
+	return &x
 }
 
 // prepare checks a query, and lets the hooks rewrite it.
@@ -123,23 +310,7 @@ func aheadOfSearch(tx db.Tx, v viewer) {
 	}
 	embedding.Ahead(tx)
 	db.MarkAhead(tx)
-	db.Ahead(tx, anyFiles)
-}
-
-// aheadOfContext announces the rows that each context reads.
-func aheadOfContext(tx db.Tx, v viewer) {
-	if !v.Limited {
-		fixedcontext.PlacesAhead(tx, v)
-	}
-	embedding.Ahead(tx)
-	db.MarkAhead(tx)
-}
-
-// scope returns the part of a query that selects the searched memories.
-func (q *Query) scope() Query {
-	return Query{Collections: q.Collections, ProjectID: q.ProjectID, ProjectName: q.ProjectName,
-		Classification: q.Classification, Tags: q.Tags, Keys: q.Keys, Filter: q.Filter, AsOf: q.AsOf,
-		whenever: q.whenever}
+	kernel.LinkedFilesAhead(tx)
 }
 
 // searchIn answers one query within a selection.
@@ -181,7 +352,7 @@ func (s *Store) byTime(tx db.Tx, q Query, sel selection) (rows []int64, total in
 				return nil, 0, err
 			}
 		}
-		rows, total, done, err := s.orders.Page(tx, sel.Selection, order, q.Limit, q.Offset, matching, sel.hidden)
+		rows, total, done, err := s.orders.Page(tx, sel.Selection, order, q.Limit, q.Offset, matching)
 		if err != nil || done {
 			return rows, total, err
 		}
@@ -200,38 +371,28 @@ func (s *Store) byTime(tx db.Tx, q Query, sel selection) (rows []int64, total in
 func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 	return func(yield func(Hit, error) bool) {
 		q := q // a second loop begins with the query as it was given
-		all, err := hooked(ctx, s, OperationSearch, "SearchAll", func(ctx context.Context, o *operation) (_ page, err error) {
-			defer setGoNames[Query](&err)
-			if q.Limit != 0 {
-				return page{}, invalid("limit", "{} is %d; it must be 0 here; break out of the loop instead", q.Limit)
-			}
-			if err := q.prepare(ctx, o); err != nil {
-				return page{}, err
-			}
-			return s.pageOfAll(ctx, q)
-		})
-		if err != nil {
-			yield(Hit{}, err)
-			return
-		}
-		offset := q.Offset
-		for some := range slices.Chunk(all.hits, MaxLimit) {
-			var hits []Hit
-			err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
-				hits, err = s.show(tx, v, q, page{some, all.query}, offset)
+		var all page
+		shown := 0
+		db.ByRow(MaxLimit, func() (_ []index.Hit, err error) {
+			all, err = hooked(ctx, s, OperationSearch, "SearchAll", func(ctx context.Context, o *operation) (_ page, err error) {
+				defer setGoNames[Query](&err)
+				if q.Limit != 0 {
+					return page{}, invalid("limit", "{} is %d; it must be 0 here; break out of the loop instead", q.Limit)
+				}
+				if err := q.prepare(ctx, o); err != nil {
+					return page{}, err
+				}
+				return s.pageOfAll(ctx, q)
+			})
+			return all.hits, err
+		}, func(some []index.Hit) (hits []Hit, err error) {
+			err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+				hits, err = s.show(tx, v, q, page{some, all.query}, q.Offset+shown)
 				return err
 			})
-			if err != nil {
-				yield(Hit{}, err)
-				return
-			}
-			for _, h := range hits {
-				if !yield(h, nil) {
-					return
-				}
-			}
-			offset += len(some)
-		}
+			shown += len(some)
+			return hits, err
+		})(yield)
 	}
 }
 
@@ -256,72 +417,19 @@ func (s *Store) pageOfAll(ctx context.Context, q Query) (all page, err error) {
 	return all, err
 }
 
-// orderByTime takes the hits that are at least half as relevant as the best one, and returns a page of them by time.
-func orderByTime(tx db.Tx, hits []index.Hit, q Query) (page []index.Hit, total int, err error) {
-	byRow := map[int64]index.Hit{}
-	var rows []int64
-	for i, h := range hits {
-		if !relevant(hits, i) {
-			break
-		}
-		byRow[h.Row] = h
-		rows = append(rows, h.Row)
-	}
-	const from = `FROM memory m WHERE m.id IN ` + db.Integers
-	var ordered []int64
-	if order := q.Sort.byTime(); order.Opens(tx) {
-		ordered, err = order.Opened(tx, from, q.Limit, q.Offset, db.List(rows))
-	} else {
-		ordered, err = db.Column[int64](tx, `SELECT m.id `+from+` ORDER BY `+order.SQL(`m`)+` LIMIT ? OFFSET ?`,
-			db.List(rows), q.Limit, q.Offset)
-	}
-	for _, row := range ordered {
-		page = append(page, byRow[row])
-	}
-	return page, len(rows), err
-}
-
-const anyFiles = `SELECT EXISTS (SELECT 1 FROM file)`
-
 // addFiles counts the files of each hit and, with summaries, adds their summaries.
 func addFiles(tx db.Tx, v viewer, hits []Hit, summaries bool) error {
-	var some bool
-	if err := tx.QueryRow(anyFiles).Scan(&some); err != nil || !some || len(hits) == 0 {
-		return err
-	}
 	ids := make([]string, len(hits))
 	place := make(map[string]*Hit, len(hits))
 	for i := range hits {
 		ids[i], place[hits[i].ID] = hits[i].ID, &hits[i]
 	}
-	list, err := json.Marshal(ids)
-	if err != nil {
-		return err
-	}
-	visible, args := v.VisibleFile()
-	from := kernel.FromFile + ` WHERE f.memory_id IN (SELECT id FROM memory WHERE uid IN ` + db.Texts + `) AND ` + visible
-	args = append([]any{string(list)}, args...)
-	var memory string
-	if !summaries {
-		return tx.Each(func(row db.Rows) error {
-			var files int
-			if err := row.Scan(&memory, &files); err != nil {
-				return err
-			}
-			place[memory].FileCount = files
-			return nil
-		}, `SELECT m.uid, count(*) `+from+` GROUP BY m.uid`, args...)
-	}
-	return tx.Each(func(row db.Rows) error {
-		var f FileSummary
-		if err := row.Scan(&memory, &f.ID, &f.Filename, &f.MIMEType, &f.Size); err != nil {
-			return err
-		}
+	return kernel.LinkedFiles(tx, v, ids, summaries, func(memory string, n int, f kernel.File) {
 		h := place[memory]
-		h.FileCount++
-		h.Files = append(h.Files, f)
-		return nil
-	}, `SELECT m.uid, f.uid, f.filename, f.mime_type, f.size `+from+` ORDER BY f.created_at DESC, f.uid`, args...)
+		if h.FileCount += n; summaries {
+			h.Files = append(h.Files, FileSummary{f.ID, f.Name, f.Type, f.Size})
+		}
+	})
 }
 
 // page is a page of hits before their memories are read. A nil query means that nothing was ranked.
@@ -375,213 +483,11 @@ func (r *rankedQuery) describe(hit *Hit, h *index.Hit) {
 		hit.Parts.Text = float64(h.BM25 / r.ideal)
 	}
 	hit.Explanation = explanationOf(r.explanations[h.Row])
-	hit.Start, hit.End = passageOf(hit.Content, h.Span)
+	hit.Start, hit.End = h.Span.In(hit.Content)
 }
 
-// passageOf returns the offsets of a passage in a content, or the whole content if the passage does not fit. The index
-// may reflect a change that this snapshot does not contain; then the passage belongs to other content.
-func passageOf(content string, span index.Span) (start, end int) {
-	start, end = int(span.Start), int(span.End)
-	if start > end || end > len(content) || !utf8.ValidString(content[start:end]) {
-		return 0, len(content)
+func withoutContent(hits []Hit) {
+	for i := range hits {
+		hits[i].Content, hits[i].Start, hits[i].End = "", 0, 0
 	}
-	return start, end
-}
-
-// selection is the part of the store that a query covers.
-type selection struct {
-	retrieval.Selection
-	warnings []string
-	hidden   map[int64]bool // rows in the partitions that are not current
-	rows     **index.RowSet // rows that match the condition, once they are read; for the searches of a batch
-}
-
-// current limits a selection to memories that have not expired and that are valid now, or were at the time of the
-// query.
-func (sel *selection) current(tx db.Tx, v viewer, q Query) error {
-	all := q.whenever || !q.AsOf.IsZero()
-	hidden, err := v.Hidden(tx, sel.PartitionList(), all)
-	if err != nil {
-		return err
-	}
-	if sel.Current = v.Current(); all {
-		sel.Current = v.Alive(`m`)
-	}
-	partitions := sel.Partitions
-	sel.Partitions = nil
-	for _, p := range partitions {
-		sel.add(p, hidden[p.ID])
-	}
-	return nil
-}
-
-// add adds a partition without its hidden memories, unless no memory is left.
-func (sel *selection) add(p retrieval.Partition, hidden []int64) {
-	if p.Memories -= len(hidden); p.Memories <= 0 {
-		return
-	}
-	sel.Partitions = append(sel.Partitions, p)
-	if sel.hidden == nil && len(hidden) > 0 {
-		sel.hidden = map[int64]bool{}
-	}
-	for _, row := range hidden {
-		sel.hidden[row] = true
-	}
-}
-
-// matching returns the rows that match the selection's condition; some of them may be hidden.
-func (s *Store) matching(tx db.Tx, sel selection) (rows *index.RowSet, err error) {
-	if *sel.rows == nil {
-		*sel.rows, err = s.filters.Matching(tx, sel.Selection)
-	}
-	return *sel.rows, err
-}
-
-// selection resolves the collections, the project and the filters of a query.
-func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
-	sel := selection{rows: new(*index.RowSet)}
-	if err := sel.addFilters(tx, v, q); err != nil {
-		return sel, err
-	}
-	if v.Limited && len(v.Projects) == 0 && len(s.access.Projects) > 0 {
-		sel.warnings = append(sel.warnings, s.writing().ExplainGoneProjects())
-	}
-	condition, args := v.VisibleOfAll()
-	collections := valid.Distinct(q.Collections)
-	if len(collections) > maxCollections {
-		return sel, newError(KindTooLarge, "collection_name", "{} lists %d collections; at most %d are allowed",
-			len(collections), maxCollections)
-	}
-	for _, name := range collections {
-		if _, err := s.collection(tx, v, name); err != nil {
-			return sel, err
-		}
-	}
-	if len(collections) > 0 {
-		owners, err := v.Owners(tx)
-		if err != nil {
-			return sel, err
-		}
-		forms, err := sealedrows.Forms(tx, sealedrows.CollectionName, owners, collections...)
-		if err != nil {
-			return sel, err
-		}
-		condition += ` AND c.name IN ` + db.Texts
-		args = append(args, db.List(forms))
-	}
-	if q.ProjectID != "" || q.ProjectName != "" {
-		if err := valid.Project(q.ProjectID, q.ProjectName); err != nil {
-			return sel, err
-		}
-		project, err := naming.Find(tx, v, q.ProjectID, q.ProjectName)
-		if err != nil {
-			return sel, err
-		}
-		if project == nil {
-			sel.warnings = append(sel.warnings, noProject(q.ProjectID, q.ProjectName))
-			return sel, nil
-		}
-		sel.warnings = append(sel.warnings, project.Notes()...)
-		condition += ` AND p.project_id = ?`
-		args = append(args, project.Row)
-	}
-	err := tx.Each(func(row db.Rows) error {
-		var p retrieval.Partition
-		err := row.Scan(&p.ID, &p.Memories, &p.OwnSize)
-		sel.Partitions = append(sel.Partitions, p)
-		return err
-	}, selectPartitions+condition+byNumber, args...)
-	if err == nil {
-		err = sel.current(tx, v, q)
-	}
-	return sel, err
-}
-
-const (
-	selectPartitions = `SELECT p.id, p.memories, coalesce(f.dimensions, 0) FROM partition p
-	JOIN collection c ON c.id = p.collection_id LEFT JOIN profile f ON f.id = c.own_profile WHERE p.memories > 0 AND `
-	byNumber = ` ORDER BY p.id` // keeps lists the same, so that cached results are found again
-)
-
-// maxCollections bounds how many collections one search may name.
-const maxCollections = 100
-
-func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
-	var parts []filter.Part
-	add := func(f Filter) error {
-		compiled, err := f.compile(v)
-		parts = append(parts, compiled...)
-		return err
-	}
-	if err := valid.Enum("classification", string(q.Classification), kernel.Classifications); err != nil {
-		return err
-	}
-	if q.Classification != "" {
-		if err := add(Filter{"classification": q.Classification}); err != nil {
-			return err
-		}
-	}
-	if len(q.Tags) > 0 {
-		tags, err := valid.Tags(q.Tags, filter.MaxAlternatives)
-		if err != nil {
-			return err
-		}
-		if err := add(Filter{"tags": tags}); err != nil {
-			return err
-		}
-	}
-	if len(q.Keys) > filter.MaxAlternatives {
-		return newError(KindTooLarge, "keys", "{} has %d keys; at most %d are allowed", len(q.Keys),
-			filter.MaxAlternatives)
-	}
-	for _, key := range q.Keys {
-		if err := valid.UTF8("keys", key); err != nil {
-			return err
-		}
-	}
-	if len(q.Keys) > 0 {
-		if err := add(Filter{"key": q.Keys}); err != nil {
-			return err
-		}
-	}
-	if err := add(q.Filter); err != nil {
-		return err
-	}
-	parts, err := filter.Opened(tx, v, parts)
-	if err != nil {
-		return err
-	}
-	if !q.AsOf.IsZero() {
-		condition, args := v.AsOf(q.AsOf.UnixMicro())
-		parts = append(parts, filter.Part{SQL: condition, Args: args})
-	}
-	joined, err := filter.Join(tx, parts)
-	sel.Condition, sel.Args, sel.Steady, sel.Indexed = joined.SQL, joined.Args, joined.Steady, joined.Indexed
-	return err
-}
-
-// selectPlaces returns a selection of the matching places.
-func selectPlaces(v viewer, places []fixedcontext.Place, fits func(fixedcontext.Place) bool) selection {
-	sel := selection{rows: new(*index.RowSet)}
-	sel.Current = v.Current()
-	for _, p := range places {
-		if fits(p) {
-			sel.add(p.Partition, p.Hidden)
-		}
-	}
-	return sel
-}
-
-func ownPlace(p fixedcontext.Place) bool { return p.Own }
-
-func generalPlace(p fixedcontext.Place) bool { return p.Own && p.Project == 0 }
-
-// newestActive returns the row of the newest active memory of some event types in a selection, 0 if there is none.
-func (s *shared) newestActive(tx db.Tx, sel selection, types ...string) (int64, error) {
-	return fixedcontext.Newest(tx, s.now(), sel.Selection, types...)
-}
-
-// noProject is the warning about a project that a search cannot look into.
-func noProject(id, name string) string {
-	return fmt.Sprintf("project %s not found, or you have no access to it, so nothing is found in it", show(id+name))
 }

@@ -439,3 +439,15 @@ func (s TodoSection) Checkboxes() []Task {
 func (t Task) Tick(content string, done bool) string {
 	return tododoc.Task{Done: t.Done, Box: t.box}.Tick(content, done)
 }
+
+// section lets the hooks rewrite the content of a todo's section. The result must be checked again.
+func (o *operation) section(ctx context.Context, u *TodoSectionUpdate) error {
+	change := MemoryUpdate{Content: new(u.Content), ExpectedRevision: u.ExpectedRevision}
+	if err := o.update(ctx, &change); err != nil {
+		return err
+	}
+	if change.Content != nil {
+		u.Content = *change.Content
+	}
+	return nil
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/files/objects"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/records/receipt"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
@@ -309,4 +310,24 @@ func importReport(sum transfer.Report) ImportReport {
 		report.Conflicts = append(report.Conflicts, ImportConflict(c))
 	}
 	return report
+}
+
+// rewriteImported lets the hooks change the content, tags and own metadata of a memory of a handmade file.
+func (s *Store) rewriteImported(ctx context.Context, d *kernel.Draft) error {
+	if ctx.Value(withoutHooks{s.shared}) != nil {
+		return nil
+	}
+	o := &operation{hooks: s.options.Hooks, log: s.log, view: s, Operation: Operation{Access: s.Access()}}
+	return o.rewriteImported(context.WithValue(ctx, withoutHooks{s.shared}, true), d)
+}
+
+func (o *operation) rewriteImported(ctx context.Context, d *kernel.Draft) error {
+	o.Kind, o.Method, o.Count = OperationStore, "Import", 1
+	m := NewMemory{Content: d.Content, Key: d.Key}.rewritable(*d)
+	if err := o.beforeStore(ctx, &m); err != nil {
+		return err
+	}
+	after, err := newDraft(m)
+	d.Content, d.Tags, d.Own = after.Content, after.Tags, after.Own
+	return err
 }

@@ -27,6 +27,9 @@ import (
 // sealedClock makes the exports of equal stores equal.
 func sealedClock() time.Time { return time.Date(2026, 11, 21, 8, 0, 0, 123456000, time.UTC) }
 
+// errUndone rolls back a transaction.
+var errUndone = errors.New("only tried")
+
 // statements runs SQL for changes that no method makes.
 func statements(tb testing.TB, s *Store, all ...string) {
 	tb.Helper()

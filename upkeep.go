@@ -3,18 +3,19 @@ package souvenir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
-	"github.com/souvenir-ai/souvenir/internal/files/objects"
-	"github.com/souvenir-ai/souvenir/internal/records/audit"
+	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
+	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
-// Work on a whole store: making it smaller, loading and storing its index, moving the content of files, and what the
-// worker tidies up. Its state is in health.go.
+// Work on a whole store: checking it, making it smaller, loading and storing its index, what keeps it from working, and
+// what the worker tidies up.
 
 // Upkeep maintains a store: backup, check, export, import, statistics, the activity log, embeddings and indexes. Get it
 // with [Store.Upkeep].
@@ -82,6 +83,205 @@ func (h *Upkeep) StoreIndex(ctx context.Context) error {
 	return wrap(err)
 }
 
+// CheckOptions change how [Upkeep.Check] works. Nil means the zero value: a check that changes nothing.
+type CheckOptions struct {
+	// Repair rebuilds derived data (counts, full text, passages, vectors, indexes of the file) from intact data, and
+	// deletes rows that belong to nothing. It deletes no memory and no file.
+	Repair bool
+
+	// Accept accepts damaged, lost and unverified data in its current state: from then on it counts as intact. Read the
+	// report first, and repair what can be repaired. Only with Repair.
+	Accept bool
+
+	// Progress receives the stages "file", "references", "hashes", "memories", "full text", "files" and, with Repair,
+	// "repair" and then the others once more. Nil disables it.
+	Progress Progress
+}
+
+// CheckReport is the result of [Upkeep.Check].
+type CheckReport struct {
+	// nothing is wrong: there are no findings, or all are repaired, and all data is verified
+	OK       bool           `json:"ok"`
+	Findings []Finding      `json:"findings"` // the first 1,000; never nil
+	Total    int            `json:"total"`    // how many there are
+	Repaired int            `json:"repaired"` // how many of them have been repaired
+	Checked  map[string]int `json:"checked"`  // checked rows per table
+
+	// Stored data has hashes. Verified counts the rows (or lists of rows, such as the tags of a memory) that match their
+	// hash. Unverified counts the rows without a hash and, as a lower bound, unreadable rows. Damaged lists the rows that
+	// do not match, the first 1,000.
+	Verified   int          `json:"verified"`
+	Unverified int          `json:"unverified"`
+	Damaged    []DamagedRow `json:"damaged"` // never nil
+
+	// HashedSince is when a store made by a version without hashes got them for the data it held then: earlier damage to
+	// that data is not found. Zero: hashes were kept from the start.
+	HashedSince time.Time `json:"hashed_since,omitzero"`
+}
+
+// Finding is a problem in the file.
+type Finding struct {
+	Table      string `json:"table"`        // where; "file" for the engine's findings about the file as a whole
+	ID         string `json:"id,omitempty"` // of the memory, file or collection it concerns, as callers know it
+	Problem    string `json:"problem"`
+	Repairable bool   `json:"repairable"` // a repair can fix it without losing stored data
+	Repaired   bool   `json:"repaired"`
+}
+
+// DamagedRow is a row of the file that differs from what was stored, or is missing.
+type DamagedRow struct {
+	Table string `json:"table"`
+	Row   int64  `json:"row"` // its number in the table
+	// of the memory, file, user ... it belongs to, as callers know it; empty: no longer known
+	ID   string `json:"id,omitempty"`
+	Lost bool   `json:"lost"` // it is missing
+}
+
+// Check examines the whole store as it is at one moment: the database is sound, references have targets, values
+// are valid, passages, vectors and full text match the contents, counts are right, and files have the bytes that were
+// stored. Problems are in the report and are not an error; an error means that the check could not finish. A store
+// opened with ReadOnly is checked without changing its file.
+//
+// Stored data has hashes, so Check finds a changed byte and names a lost row. No repair can restore either: the store
+// is not OK until the damaged data is deleted or accepted. To save what remains of a badly damaged file, see [Recover].
+//
+// With Repair it repairs what it can, in short transactions between other writers' transactions, and checks again.
+// Damaged vectors are rebuilt in the background; [Upkeep.WaitEmbedded] waits for them. Those of a collection with the
+// caller's own vectors cannot be rebuilt: its memories are then found by their words only. On a read-only store, Repair
+// is ErrReadOnly.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Check(ctx context.Context, options *CheckOptions) (_ CheckReport, err error) {
+	defer setGoNames[CheckOptions](&err)
+	s, err := h.operator(ctx, "Check")
+	if err != nil {
+		return CheckReport{}, err
+	}
+	if options == nil {
+		options = &CheckOptions{}
+	}
+	progress := options.Progress
+	if progress == nil {
+		progress = func(string, int, int) {}
+	}
+	if options.Repair && s.db.ReadOnly() {
+		return CheckReport{}, newError(KindReadOnly, "Repair",
+			"the store is open read-only, so it cannot be repaired; open it for writing, or only check it")
+	}
+	if options.Accept && !options.Repair {
+		return CheckReport{}, invalid("Accept", "{} is set without Repair; set both, or neither")
+	}
+	report, err := s.inspector(ctx).Check(ctx, options.Repair, options.Accept, progress)
+	checked := checkReport(report)
+	if back := s.restoredUserFindings(); len(back) > 0 {
+		checked.OK, checked.Total, checked.Findings = false, checked.Total+len(back), append(checked.Findings, back...)
+	}
+	return checked, wrap(err)
+}
+
+// inspector returns what inspections need of the store.
+func (s *Store) inspector(ctx context.Context) inspect.Store {
+	return inspect.Store{
+		DB: s.db, Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Log: s.log,
+		Wake:    s.worker.Wake,
+		Objects: s.objects, Keys: s.ring, Actor: s.auditEntry(ctx, event{}),
+		Records: append(transfer.Records(), signInRecord(), invitationRecord(), activityRecord()),
+	}
+}
+
+func checkReport(r inspect.Report) CheckReport {
+	report := CheckReport{OK: r.OK, Findings: []Finding{}, Total: r.Total, Repaired: r.Repaired, Checked: r.Checked,
+		Verified: r.Verified, Unverified: r.Unverified, Damaged: []DamagedRow{}, HashedSince: r.HashedSince}
+	for _, f := range r.Findings {
+		report.Findings = append(report.Findings, Finding(f))
+	}
+	for _, d := range r.Damaged {
+		report.Damaged = append(report.Damaged, DamagedRow(d))
+	}
+	return report
+}
+
+// Health returns nil if the store works, or an error that describes the problem. ErrFull means that the disk is full:
+// reading works, deleting works while [Options].Reserve lasts, and nothing new is stored. ErrReadOnly means that the
+// disk has become read-only: reading works. Each call checks again, so the result becomes nil once the problem is gone.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Health(ctx context.Context) error {
+	s, err := h.operator(ctx, "Health")
+	if err != nil {
+		return err
+	}
+	if err := s.db.Read(ctx, func(tx db.Tx) error { _, err := tx.Exec(`SELECT 1`); return err }); err != nil {
+		return wrap(err)
+	}
+	err = s.db.Upkeep().Room(ctx)
+	switch {
+	case errors.Is(err, db.ErrFull):
+		return &Error{Kind: KindFull,
+			Message: fmt.Sprintf("the disk is full: nothing new is stored until there is space; reading and deleting work (%v)",
+				err), Err: err}
+	case errors.Is(err, db.ErrReadOnly):
+		return &Error{Kind: KindReadOnly,
+			Message: fmt.Sprintf("the disk is read-only: nothing is stored or deleted; reading works (%v)", err), Err: err}
+	}
+	return wrap(err)
+}
+
+// Problem describes a problem of a store that can be read.
+type Problem struct {
+	Kind    ProblemKind `json:"kind"`
+	Message string      `json:"message"` // for the operator: it may hold paths, addresses and texts of other services
+}
+
+// ProblemKind is a kind of [Problem]. It reveals nothing about the machine, so it can be shown to every user.
+type ProblemKind string
+
+// The values of [ProblemKind].
+const (
+	ProblemDiskFull     ProblemKind = "disk_full"      // nothing new is stored; reading and deleting work
+	ProblemDiskReadOnly ProblemKind = "disk_read_only" // nothing is stored or deleted; reading works
+	ProblemEmbedder     ProblemKind = "embedder_down"  // new memories are found by words only, until it works again
+	ProblemIndexBehind  ProblemKind = "index_behind"   // searches are slower until the index is loaded again
+)
+
+// ProblemKinds returns all kinds.
+func ProblemKinds() []ProblemKind {
+	return []ProblemKind{ProblemDiskFull, ProblemDiskReadOnly, ProblemEmbedder, ProblemIndexBehind}
+}
+
+// Problems returns the problems of a store that can be read; never nil without an error. An error means that the
+// database cannot be read. A larger store does not make it slower, so it can be called every few seconds.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Problems(ctx context.Context) ([]Problem, error) {
+	s, err := h.operator(ctx, "Problems")
+	if err != nil {
+		return nil, err
+	}
+	all := []Problem{}
+	switch err := h.Health(ctx); {
+	case errors.Is(err, ErrFull):
+		all = append(all, Problem{ProblemDiskFull, err.Error()})
+	case errors.Is(err, ErrReadOnly):
+		all = append(all, Problem{ProblemDiskReadOnly, err.Error()})
+	case err != nil:
+		return nil, err
+	}
+	if failure := s.worker.LastError(); failure != "" {
+		all = append(all, Problem{ProblemEmbedder, "texts cannot be embedded: " + failure})
+	}
+	index, err := s.index.Counts(ctx)
+	if err != nil {
+		return nil, wrap(err)
+	}
+	if index.Behind() {
+		all = append(all, Problem{ProblemIndexBehind, fmt.Sprintf(
+			"the search index is still loading: %d collections or projects, and %d memories of loaded ones",
+			index.Wanted, index.Stale)})
+	}
+	return all, nil
+}
+
 // maintain lets the engine do its own work in the background.
 func (s *shared) maintain(ctx context.Context, wait bool) error {
 	engine, able := s.engine.(db.Maintainer)
@@ -89,71 +289,6 @@ func (s *shared) maintain(ctx context.Context, wait bool) error {
 		return nil
 	}
 	return engine.Maintain(ctx, wait)
-}
-
-// FileMove is the result of [Upkeep.MoveFiles].
-type FileMove struct {
-	Chunks  int   `json:"chunks"`  // moved
-	Bytes   int64 `json:"bytes"`   // of them
-	Damaged int   `json:"damaged"` // chunks that were not moved, because they are damaged
-}
-
-// MoveFiles moves the content of all files to a place, those in the trash included, in short transactions: others read
-// and write meanwhile. Each chunk is compared with its hash. If it is interrupted, call it again: it moves the rest.
-// Files that others store meanwhile go where their Options.NewFiles says. Progress receives the stage "move", in
-// chunks; nil disables it.
-//
-// Space freed in the database is available for new content; [Upkeep.Compact] returns it to the system. Objects that are
-// no longer needed are deleted in the background.
-//
-// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
-func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress) (_ FileMove, err error) {
-	defer setGoNames[struct{}](&err, "to", "to")
-	s, err := h.operator(ctx, "MoveFiles")
-	if err == nil {
-		err = s.checkWritable()
-	}
-	some := false
-	if err == nil {
-		err = s.readStore(ctx, func(tx db.Tx) error {
-			return tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file_chunk WHERE object IS NOT NULL)`).Scan(&some)
-		})
-	}
-	if err == nil {
-		err = s.options.checkPlace("to", to)
-	}
-	if err == nil && some && s.options.Objects == nil {
-		err = invalid("to", "{} is %s, but there is no object storage to move from; set Options.Objects", show(string(to)))
-	}
-	if err != nil {
-		return FileMove{}, err
-	}
-	moved, err := s.objects.Move(ctx, to, progress)
-	return FileMove(moved), s.noteAlone(ctx, wrap(err),
-		event{"files.move", "store", "", audit.Details{"to": to, "chunks": moved.Chunks, "damaged": moved.Damaged}})
-}
-
-// AdoptObjects makes this database the one that deletes objects in Options.Objects. Each database changes a mark there
-// every few minutes, and deletes nothing if its original or a copy of it has changed the mark. Call AdoptObjects on a
-// restored or copied database when the original is no longer in use.
-//
-// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly, without
-// Options.Objects ErrInvalid, and ErrBusy if the storage does not answer.
-func (h *Upkeep) AdoptObjects(ctx context.Context) (err error) {
-	s, err := h.operator(ctx, "AdoptObjects")
-	if err == nil {
-		err = s.checkWritable()
-	}
-	if err == nil {
-		err = s.readStore(ctx, func(db.Tx) error { return nil }) // unless the store is closed, or the call has ended
-	}
-	if err == nil && s.options.Objects == nil {
-		err = invalid("", "there is no object storage to adopt; set Options.Objects")
-	}
-	if err != nil {
-		return err
-	}
-	return s.noteAlone(ctx, wrap(s.objects.Adopt(ctx)), event{"files.adopt", "store", "", nil})
 }
 
 // lookForTraces is how often the traces of single permanent deletions are removed, which takes longer than the rest.
@@ -200,16 +335,4 @@ func (s *shared) tidy(ctx context.Context) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("could not update the database's vector index", "error", err)
 	}
-}
-
-// objectsNow is how many objects an erasure deletes before it returns; the worker deletes the others.
-const objectsNow = 2000
-
-// removeObjects deletes the objects of files that are gone, up to a number of them.
-func (s *shared) removeObjects(ctx context.Context, most int) error {
-	_, err := s.objects.Remove(ctx, most)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && s.objects.Warn() {
-		s.log.Warn("could not remove objects of deleted files yet", "error", objects.Cause(err))
-	}
-	return err
 }

@@ -59,6 +59,27 @@ type Piece interface {
 	Strip()          // drops everything but the text and what identifies the piece
 }
 
+// PieceOf returns a piece of an answer: a pointer to it, to its text, and to the mark that it is truncated; strip drops
+// the rest.
+func PieceOf(value any, text *string, truncated *bool, strip func()) Piece {
+	return piece{value, text, truncated, strip}
+}
+
+type piece struct {
+	value     any
+	text      *string
+	truncated *bool
+	strip     func()
+}
+
+func (p piece) Text() string { return *p.text }
+
+func (p piece) Cut(text string) { *p.text, *p.truncated = text, true }
+
+func (p piece) Strip() { p.strip() }
+
+func (p piece) MarshalJSON() ([]byte, error) { return json.Marshal(p.value) }
+
 // Within shortens a piece until its JSON has at most most bytes: it cuts the text and, if little of that would remain,
 // strips the piece. Its identifying fields stay, so the result may still be larger.
 func Within(p Piece, most int) {
@@ -150,4 +171,61 @@ func LeftOutWarning(budget int, lists ...LeftOut) string {
 	}
 	return fmt.Sprintf("token_budget %d: left out %s; give a larger one, or search for them", budget,
 		strings.Join(names, ", "))
+}
+
+// Answer is an answer that is fitted into a budget of tokens: parts that it must contain, one that it may contain, and
+// lists, in the order in which they get room.
+type Answer[T any] struct {
+	Tokens   int
+	Parts    []Part
+	Optional Optional
+	Lists    []List[T]
+	Piece    func(*T) Piece
+}
+
+// Optional is a part that is left out if there is no room for it.
+type Optional struct {
+	Name string
+	Size int    // of its JSON, with its name and a comma; 0: there is none
+	Drop func() // leaves it out
+}
+
+// List is a list of an answer.
+type List[T any] struct {
+	Name  string
+	Items *[]T // a nil list stays nil
+}
+
+// Fit shortens the answer, and returns warnings about it. The function returns the tokens of an answer with warnings
+// alone, without parts and lists.
+func (a Answer[T]) Fit(bare func(warnings ...string) int) (warnings []string) {
+	left := []LeftOut{{a.Optional.Name, 1}}
+	for _, l := range a.Lists {
+		left = append(left, LeftOut{l.Name, len(*l.Items)})
+	}
+	// the longest possible warnings
+	room := BytesPerToken * (a.Tokens - bare(ShortenedWarning(a.Tokens, a.Parts), LeftOutWarning(a.Tokens, left...)))
+	shortened, room := Share(a.Parts, room)
+	left[0].Count = 0
+	switch size := a.Optional.Size; {
+	case size == 0:
+	case size > room:
+		a.Optional.Drop()
+		left[0].Count = 1
+	default:
+		room -= size
+	}
+	for i, l := range a.Lists {
+		left[i+1].Count = 0
+		if *l.Items != nil {
+			*l.Items, left[i+1].Count, room = FitList(*l.Items, room, a.Piece)
+		}
+	}
+	if len(shortened) > 0 {
+		warnings = append(warnings, ShortenedWarning(a.Tokens, shortened))
+	}
+	if slices.ContainsFunc(left, func(l LeftOut) bool { return l.Count > 0 }) {
+		warnings = append(warnings, LeftOutWarning(a.Tokens, left...))
+	}
+	return warnings
 }

@@ -147,6 +147,15 @@ func In(err *Error, parameters reflect.Type, pairs ...string) *Error {
 	return &named
 }
 
+// Located adds to an error its position in a list: element i of n.
+func Located(err error, list string, i, n int) error {
+	var known *Error
+	if n > 1 && errors.As(err, &known) {
+		return At(known, fmt.Sprintf("%s[%d]", list, i))
+	}
+	return err
+}
+
 // At returns the error of an element of a list, such as memories[3].
 func At(err *Error, element string) *Error {
 	located := *err

@@ -70,6 +70,23 @@ func Places(tx db.Tx, v kernel.Viewer) ([]Place, error) {
 	return places, err
 }
 
+// Select returns a selection of the places that fit.
+func Select(v kernel.Viewer, places []Place, fits func(Place) bool) (sel retrieval.Selection) {
+	sel.Current = v.Current()
+	for _, p := range places {
+		if fits(p) {
+			sel.Add(p.Partition, p.Hidden)
+		}
+	}
+	return sel
+}
+
+// InOwn reports whether a place is in a collection of the caller.
+func InOwn(p Place) bool { return p.Own }
+
+// InGeneral reports whether a place is in a collection of the caller, outside any project.
+func InGeneral(p Place) bool { return p.Own && p.Project == 0 }
+
 // activeOf is the condition that a memory of an event type, in lower case, is active.
 const activeOf = `coalesce(lower(m.state), 'active') = 'active' AND length(m.event_type) > 0
 	AND lower(m.event_type) = ?2`
@@ -197,16 +214,15 @@ const (
 )
 
 // First returns the first rows, and the number, of the dos and don'ts in a selection that are neither rules nor
-// archived: by importance, then the newest first. A memory without importance counts as medium. Hidden has the rows
-// that are not current: the kept list has them, too, since a memory may be superseded without a change of its own.
-func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, hidden map[int64]bool, most int) (rows []int64,
-	total int, err error) {
+// archived: by importance, then the newest first. A memory without importance counts as medium. The kept list also has
+// the hidden rows, since a memory may be superseded without a change of its own.
+func (d *DoDonts) First(tx db.Tx, now int64, sel retrieval.Selection, most int) (rows []int64, total int, err error) {
 	all, err := d.list(tx, sel)
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(hidden) > 0 {
-		all = slices.DeleteFunc(slices.Clone(all), func(m doDont) bool { return hidden[m.Row.Row] })
+	if len(sel.Hidden) > 0 {
+		all = slices.DeleteFunc(slices.Clone(all), func(m doDont) bool { return sel.Hidden[m.Row.Row] })
 	}
 	if slices.ContainsFunc(all, func(m doDont) bool { return m.At > recency.Horizon(now) }) {
 		if all, err = agreedOrder(tx, now, all); err != nil {

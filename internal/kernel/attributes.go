@@ -15,7 +15,7 @@ import (
 var (
 	importances     = []string{"low", "medium", "high", "critical"}
 	Classifications = []string{"do", "dont", "todo", "notes"}
-	RuleTypes       = []string{ruleDo, ruleDont, RuleTodo}
+	RuleTypes       = []string{RuleDo, RuleDont, RuleTodo}
 )
 
 // Values with a meaning of their own.
@@ -26,8 +26,8 @@ const (
 
 // The types of rules, and the event type of rules.
 const (
-	ruleDo           = "do"
-	ruleDont         = "dont"
+	RuleDo           = "do"
+	RuleDont         = "dont"
 	RuleTodo         = "todo"
 	EventProjectRule = "project-rule"
 )
@@ -265,6 +265,45 @@ func (a Attributes) Shown() map[string]any {
 		shown["related_memory_ids"] = a.Related
 	}
 	return shown
+}
+
+// AttributesShown returns the attributes of metadata as [Attributes.Shown] returns them, which it changes. A known key
+// with a value of another type is an own one; Own is never nil.
+func AttributesShown(metadata map[string]any) (a Attributes) {
+	custom, _ := metadata[CustomKey].(map[string]any)
+	if custom != nil && CheckCustom(metadata) == nil {
+		delete(metadata, CustomKey)
+	} else {
+		custom = nil
+	}
+	for key, into := range map[string]*string{
+		"event_type": &a.EventType, "state": &a.State, "project_id": &a.ProjectID, "project_name": &a.ProjectName,
+		"importance": &a.Importance, "classification": &a.Classification, "rule_type": &a.RuleType,
+	} {
+		if text, ok := metadata[key].(string); ok && text != "" {
+			*into = text
+			delete(metadata, key)
+		}
+	}
+	for key, into := range map[string]*[]string{"tags": &a.Tags, "related_memory_ids": &a.Related} {
+		if list, ok := texts(metadata[key]); ok {
+			*into = list
+			delete(metadata, key)
+		}
+	}
+	a.Own = OrEmpty(metadata)
+	maps.Copy(a.Own, custom)
+	return a
+}
+
+// texts returns a list of at least one string.
+func texts(value any) ([]string, bool) {
+	list, ok := value.([]any)
+	all := make([]string, len(list))
+	for i := 0; ok && i < len(list); i++ {
+		all[i], ok = list[i].(string)
+	}
+	return all, ok && len(list) > 0
 }
 
 // Overlaid returns the attributes, replaced by the ones that are set in others. The project stays.

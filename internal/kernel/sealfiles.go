@@ -38,6 +38,21 @@ func SealFile(tx db.Tx, file int64, d FileDetails) (sealed SealedFile, err error
 	return d.Seal(tx, owner)
 }
 
+// UpdateFile stores the details of a file, and the memory or the project that it is in; 0: none.
+func UpdateFile(tx db.Tx, file int64, d FileDetails, memory, project, now int64) error {
+	sealed, err := SealFile(tx, file, d)
+	if err != nil {
+		return err
+	}
+	if memory != 0 {
+		project = 0 // its memory's
+	}
+	_, err = tx.Exec(`UPDATE file SET filename = ?, description = ?, category = ?, memory_id = ?, project_id = ?, `+
+		`updated_at = ? WHERE id = ?`, sealed.Name, sealed.Description, sealed.Category, db.OrNull(memory),
+		db.OrNull(project), now, file)
+	return err
+}
+
 // SealTextOf returns the arguments for the details of a file's text, and for the places in it.
 func SealTextOf(tx db.Tx, file int64, info, places string) (sealedInfo, sealedPlaces any, err error) {
 	owner, err := ownerOfFile(tx, file)

@@ -81,3 +81,21 @@ func CheckUserNameFree(tx db.Tx, namespace, id, name string) error {
 	}
 	return err
 }
+
+// Owners names the owner of a memory or a file, and of its project.
+type Owners struct {
+	Name                                      string // of the owner's account; empty: none
+	ProjectID, ProjectOwner, ProjectOwnerName string // empty: it is in no project
+}
+
+// OwnersOf names a user of a namespace, by id, and the owner of a project, 0 for none.
+func OwnersOf(tx db.Tx, namespace, user string, project int64) (o Owners, err error) {
+	err = tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE namespace = ? AND uid = ?`, namespace,
+		user).Scan(&o.Name)
+	if err != nil || project == 0 {
+		return o, err
+	}
+	err = tx.QueryRow(`SELECT j.uid, u.uid, coalesce(u.name, '') FROM project j JOIN users u ON u.id = j.owner_id `+
+		`WHERE j.id = ?`, project).Scan(&o.ProjectID, &o.ProjectOwner, &o.ProjectOwnerName)
+	return o, err
+}

@@ -84,6 +84,20 @@ func Find(tx db.Tx, v kernel.Viewer, id, name string) (*Project, error) {
 	return nil, DisagreeingID(id, name, named[0])
 }
 
+// OwnerIn finds the project that a caller names, 0 if none is named, and the row of its owner, or else of the caller.
+// Without such a project it returns false.
+func OwnerIn(tx db.Tx, v kernel.Viewer, id, name string) (owner, project int64, known bool, err error) {
+	if id == "" && name == "" {
+		return v.User, 0, true, nil
+	}
+	p, err := Find(tx, v, id, name)
+	if err != nil || p == nil {
+		return 0, 0, false, err
+	}
+	owner, err = kernel.OwnerOfProject(tx, v, p.Row)
+	return owner, p.Row, err == nil, err
+}
+
 // DisagreeingID is the error for an unknown id with the name of a project.
 func DisagreeingID(id, name string, named Project) error {
 	return fault.Invalid("project_id",

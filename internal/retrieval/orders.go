@@ -58,17 +58,17 @@ func (sel Selection) memories() (n int) {
 	return n
 }
 
-// Page returns the same as Count and [Selection.Page], by a kept order. matching has the memories to list (nil: all),
-// and hidden the ones to leave out. It reports false, and returns nothing, if the database has to do it.
-func (o *Orders) Page(tx db.Tx, sel Selection, order Order, limit, offset int, matching *index.RowSet,
-	hidden map[int64]bool) (rows []int64, total int, done bool, err error) {
+// Page returns the same as Count and [Selection.Page], by a kept order. matching has the memories to list, hidden ones
+// included; nil: all. It reports false, and returns nothing, if the database has to do it.
+func (o *Orders) Page(tx db.Tx, sel Selection, order Order, limit, offset int, matching *index.RowSet) (rows []int64,
+	total int, done bool, err error) {
 	all, done, err := o.ordered(tx, sel, order, matching)
 	if err != nil || !done {
 		return nil, 0, false, err
 	}
 	rows = []int64{}
 	for _, one := range all {
-		if matching != nil && !matching.Has(one.row) || hidden[one.row] {
+		if matching != nil && !matching.Has(one.row) || sel.Hidden[one.row] {
 			continue
 		}
 		if total >= offset && len(rows) < limit {

@@ -23,6 +23,22 @@ type Selection struct {
 
 	// Current is the condition that a memory m exists and is valid, in the form that follows another one; "" if all are.
 	Current string
+
+	Hidden map[int64]bool // rows in the partitions that are not current
+}
+
+// Add adds a partition without its hidden memories, unless no memory is left.
+func (sel *Selection) Add(p Partition, hidden []int64) {
+	if p.Memories -= len(hidden); p.Memories <= 0 {
+		return
+	}
+	sel.Partitions = append(sel.Partitions, p)
+	if sel.Hidden == nil && len(hidden) > 0 {
+		sel.Hidden = map[int64]bool{}
+	}
+	for _, row := range hidden {
+		sel.Hidden[row] = true
+	}
 }
 
 // Partition is a partition that a query covers.

@@ -153,3 +153,31 @@ func NoteErasure(tx db.Tx) error {
 		`SET value = setting.value + 1`, SettingErasure)
 	return err
 }
+
+// RemoveFile begins the permanent deletion of a stored file: it is invisible from now on, and [kernel.RemoveFile]
+// removes the chunks that are left.
+func RemoveFile(tx db.Tx, row int64, id string) error {
+	if err := NoteErasure(tx); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`DELETE FROM trash_link WHERE kind = 'file' AND source = ?`, id); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(`UPDATE file SET state = 'leaving', memory_id = NULL, project_id = NULL WHERE id = ?`,
+		row); err != nil {
+		return err
+	}
+	_, err := kernel.RemoveChunks(tx, row)
+	return err
+}
+
+// ErasePast erases up to a number of the oldest past versions of a memory, from its time in other places, too.
+func ErasePast(tx db.Tx, memory int64, most int) (erased int64, err error) {
+	err = db.Beyond(tx, func() error {
+		gone, err := tx.Exec(`DELETE FROM memory_revision WHERE id IN (SELECT id FROM memory_revision
+			WHERE memory_id = ? ORDER BY revision LIMIT ?)`, memory, most)
+		erased = gone.RowsAffected
+		return err
+	})
+	return erased, err
+}

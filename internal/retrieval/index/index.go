@@ -3,6 +3,7 @@ package index
 import (
 	"math"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 	"github.com/souvenir-ai/souvenir/internal/simd"
@@ -29,6 +30,16 @@ type Entry struct {
 
 // Span says where in its memory's content a passage lies: byte offsets.
 type Span struct{ Start, End uint32 }
+
+// In returns the offsets of the passage in a content, or the whole content if the passage does not fit. The index may
+// reflect a change that a snapshot does not contain; then the passage belongs to other content.
+func (s Span) In(content string) (start, end int) {
+	start, end = int(s.Start), int(s.End)
+	if start > end || end > len(content) || !utf8.ValidString(content[start:end]) {
+		return 0, len(content)
+	}
+	return start, end
+}
 
 // Index is a set of memories to search. It is safe for concurrent use: searches run side by side, and a search
 // sees each change of the index wholly or not at all.

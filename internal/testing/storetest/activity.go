@@ -15,6 +15,7 @@ func activities() concept {
 	return concept{"Activity", []promise{
 		{"a recorded call is shown as it was", activityListed},
 		{"what was recorded last comes first, in pages that neither repeat nor skip", activityPages},
+		{"all that was recorded can be looped over, a portion at a time", activityIsIterated},
 		{"a user sees the own calls, the operator all", activityOwn},
 		{"a project is named to those who see it", activityProjects},
 		{"calls are found by everything that is known of them", activityFilters},
@@ -195,6 +196,52 @@ func activityPages(f *fixture) {
 	} {
 		_, err := ann.reader.Insights().ActivityPage(f.ctx, c.q)
 		f.failsAt(fmt.Sprintf("%+v", c.q), err, c.kind, c.argument)
+	}
+}
+
+func activityIsIterated(f *fixture) {
+	const calls = 600 // more than two portions
+	want := make([]string, calls)
+	for i := range calls {
+		want[calls-1-i] = fmt.Sprint("t", i)
+		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx,
+			souvenir.NewActivity{Principal: by("ann"), Tool: fmt.Sprint("t", i)}))
+	}
+	ann := f.as(souvenir.Access{User: "ann"})
+	all := ann.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
+	for range 2 { // each loop begins with the newest
+		var got []string
+		for a, err := range all {
+			f.check("Activities", err)
+			if got = append(got, a.Tool); len(got) == 3 {
+				break
+			}
+		}
+		f.same("the first", got, want[:3]...)
+	}
+	var got, last []string
+	before := ""
+	for a, err := range all {
+		f.check("Activities", err)
+		if got = append(got, a.Tool); len(got) == 1 {
+			f.record(souvenir.NewActivity{Principal: by("ann"), Tool: "meanwhile"})
+		}
+		if len(got) == calls-2 {
+			before = a.ID
+		}
+	}
+	f.same("all", got, want...)
+	for a, err := range ann.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{Before: before}) {
+		f.check("Activities", err)
+		last = append(last, a.Tool)
+	}
+	f.same("the ones before another", last, "t1", "t0")
+	for _, err := range ann.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{Limit: 1}) {
+		f.failsAt("a limit", err, souvenir.ErrInvalid, "limit")
+	}
+	for _, err := range f.as(souvenir.Access{User: "ann", Projects: []string{"p"}}).reader.Insights().Activities(f.ctx,
+		souvenir.ActivityQuery{}) {
+		f.fails("a view limited to projects", err, souvenir.ErrForbidden)
 	}
 }
 

@@ -188,6 +188,9 @@ func parametersOfUpkeep() []parameters {
 			_, err := f.store.Insights().ActivityPage(f.ctx, p)
 			return err
 		}),
+		given("Activities", souvenir.ActivityQuery{}, func(f *fields, p souvenir.ActivityQuery) error {
+			return firstError(f.store.Insights().Activities(f.ctx, p))
+		}),
 		given("RecordActivity", souvenir.NewActivity{Tool: "x"}, func(f *fields, p souvenir.NewActivity) error {
 			return f.store.Upkeep().RecordActivity(f.ctx, p)
 		}),

@@ -6,19 +6,19 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"math"
 	"slices"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/files/arrival"
 	"github.com/souvenir-ai/souvenir/internal/files/chunked"
 	"github.com/souvenir-ai/souvenir/internal/files/filetype"
 	"github.com/souvenir-ai/souvenir/internal/files/objects"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/valid"
-	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // File contents are split into chunks, stored in the database or, with Options.Objects, in object storage. One
@@ -99,11 +99,11 @@ func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (_ Fi
 			return File{}, err
 		}
 		if f.Progress != nil {
-			f.Progress("store", int(u.size), int(f.Size))
+			f.Progress("store", int(u.file.Size), int(f.Size))
 		}
 		if last {
 			s.texts.Wake()
-			return added, nil
+			return added.File, nil
 		}
 	}
 }
@@ -112,21 +112,17 @@ func (s *Store) AddFile(ctx context.Context, f NewFile, content io.Reader) (_ Fi
 type upload struct {
 	NewFile
 	s        *Store
-	id       string
-	declared string    // the declared type; MIMEType is the detected one
-	whole    hash.Hash // of everything read
-	key      *keyring.File
-	size     int64 // bytes read
-	heir     int64 // row of the owner of its project; 0: the caller
-	row      int64 // 0: nothing of it is stored yet
-	chunks   int64 // stored
-	text     bool  // the content is text
-	complete bool
+	declared string // the declared type; MIMEType is the detected one
+	text     bool   // the content is text
+	file     arrival.File
 }
 
 // newUpload checks the description of a new file.
 func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
-	u := &upload{NewFile: f, s: s, id: s.newID(), whole: sha256.New()}
+	in := arrival.Store{DB: s.db, Write: s.write, View: s.writing(), Objects: s.objects, InObjects: s.filesInObjects(),
+		Keys: s.ring}
+	u := &upload{NewFile: f, s: s,
+		file: arrival.File{Store: in, ID: s.newID(), Expected: f.Size, Whole: sha256.New()}}
 	if content == nil {
 		return nil, invalid("content", "{} is nil; expected a reader of the file's bytes")
 	}
@@ -144,8 +140,33 @@ func (s *Store) newUpload(f NewFile, content io.Reader) (*upload, error) {
 	if u.declared, err = valid.MIMEType(f.MIMEType); err != nil {
 		return u, err
 	}
-	u.key, err = s.ring.NewFile()
+	u.file.Key, err = s.ring.NewFile()
 	return u, err
+}
+
+// typeOfFile returns the type of a file from the type its sender declared (empty: none), its name and its first bytes.
+func typeOfFile(declared, filename string, head []byte) (string, error) {
+	found, contradiction := filetype.Of(declared, filename, head)
+	if contradiction != "" {
+		return "", invalid("mime_type",
+			"{} is %s, but the content is of type %s; give the right type, or omit {}",
+			show(declared), show(contradiction))
+	}
+	return found, nil
+}
+
+// checkFileSize refuses a file over the size limit.
+func (s *Store) checkFileSize(size int64) error {
+	if size > s.maxFile {
+		return newError(KindTooLarge, "size", "the file has %d bytes or more; at most %d are allowed", size, s.maxFile)
+	}
+	return nil
+}
+
+// linkedAndPlaced refuses a file with both a memory to link to and a project of its own.
+func linkedAndPlaced() error {
+	return invalid("project_id", "{memory_id} and a project are both given; a file that is linked to a memory is in "+
+		"the memory's project, so give one of the two")
 }
 
 // checkDescription checks the fields that may also follow the content.
@@ -176,25 +197,25 @@ func (u *upload) end(ctx context.Context, content io.Reader, data []byte) ([]byt
 		}
 	}
 	t := FileTexts{Filename: u.Filename, MIMEType: u.MIMEType, Description: u.Description, Category: u.Category,
-		Tags: slices.Clone(u.Tags), LongText: u.text && u.row != 0}
-	whole := u.text && u.row == 0
-	other, failed := u.staged(ctx, data)
+		Tags: slices.Clone(u.Tags), LongText: u.text && u.file.Begun()}
+	whole := u.text && !u.file.Begun()
+	other, failed := u.file.Staged(ctx, data)
 	switch {
 	case whole:
 		t.Content = data
 	case !u.text:
-		t.Other = &Document{Filename: u.Filename, MIMEType: u.MIMEType, Size: u.size, Content: other}
+		t.Other = &Document{Filename: u.Filename, MIMEType: u.MIMEType, Size: u.file.Size, Content: other}
 	}
 	called, err := u.s.beforeFile(ctx, OperationStore, "AddFile", &t)
-	if err := cmp.Or(failed(), err); err != nil || !called {
+	if err := cmp.Or(wrap(failed()), err); err != nil || !called {
 		return data, err
 	}
 	u.Filename, u.Description, u.Category, u.Tags = CleanFilename(t.Filename), t.Description, t.Category, t.Tags
 	if whole {
-		data, u.size = t.Content, int64(len(t.Content))
-		u.whole.Reset()
-		u.whole.Write(data)
-		if err := u.s.checkFileSize(u.size); err != nil {
+		data, u.file.Size = t.Content, int64(len(t.Content))
+		u.file.Whole.Reset()
+		u.file.Whole.Write(data)
+		if err := u.s.checkFileSize(u.file.Size); err != nil {
 			return nil, err
 		}
 	}
@@ -215,40 +236,15 @@ func (u *upload) describe(ctx context.Context, content chunked.Described) error 
 	return u.checkPlace(ctx)
 }
 
-// errUndone rolls back a trial transaction.
-var errUndone = errors.New("only tried")
-
 // checkPlace checks, before anything is read, whether the file may be stored at its destination.
-func (u *upload) checkPlace(ctx context.Context) error {
-	err := u.s.write(ctx, func(tx db.Tx, v viewer) error {
-		memory, project, err := u.place(tx, &v)
-		if err != nil {
-			return err
-		}
-		u.heir = 0
-		owner, err := fileOwner(tx, v, memory, project)
-		if err != nil {
-			return err
-		}
-		if owner != v.User { // whose row may be rolled back with this transaction
-			u.heir = owner
-		}
-		return errUndone // a new project is created with the file
-	})
-	if errors.Is(err, errUndone) {
-		return nil
-	}
-	return err
-}
+func (u *upload) checkPlace(ctx context.Context) error { return u.described().CheckPlace(ctx) }
 
-// place finds the rows of the memory and of the project for the file; 0 for none. The viewer then sees that project.
-func (u *upload) place(tx db.Tx, v *viewer) (memory, project int64, err error) {
-	if u.MemoryID != "" {
-		m, err := u.s.memoryToLink(tx, *v, u.MemoryID)
-		return m.Row, 0, err
-	}
-	project, err = u.s.writing().ProjectForWrite(tx, v, u.ProjectID, u.ProjectName)
-	return 0, project, err
+// described returns the arriving file with its present description.
+func (u *upload) described() *arrival.File {
+	u.file.About = arrival.About{FileDetails: kernel.FileDetails{Name: u.Filename, Type: u.MIMEType,
+		Description: u.Description, Category: u.Category}, Tags: u.Tags, MemoryID: u.MemoryID, ProjectID: u.ProjectID,
+		ProjectName: u.ProjectName}
+	return &u.file
 }
 
 // unreadable is the error for content that failed. Context errors stay as they are.
@@ -256,25 +252,25 @@ func (u *upload) unreadable(n int64, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	e := invalid("content", "{} could not be read past byte %d: %v", u.size+n, err)
+	e := invalid("content", "{} could not be read past byte %d: %v", u.file.Size+n, err)
 	e.Err = err
 	return e
 }
 
 // take accounts for data that was read, before it is stored.
 func (u *upload) take(data []byte, last bool) error {
-	first := u.size == 0
-	u.size += int64(len(data))
-	u.whole.Write(data) // never fails
-	if err := u.s.checkFileSize(u.size); err != nil {
+	first := u.file.Size == 0
+	u.file.Size += int64(len(data))
+	u.file.Whole.Write(data) // never fails
+	if err := u.s.checkFileSize(u.file.Size); err != nil {
 		return err
 	}
 	switch {
-	case u.Size > 0 && u.size > u.Size:
+	case u.Size > 0 && u.file.Size > u.Size:
 		return invalid("size", "{} is %d, but the content has more bytes; give the right size, or omit it", u.Size)
-	case u.Size > 0 && u.size < u.Size && last:
+	case u.Size > 0 && u.file.Size < u.Size && last:
 		return invalid("size", "{} is %d, but the content ends after %d bytes; give the right size, or omit it", u.Size,
-			u.size)
+			u.file.Size)
 	}
 	if !first {
 		return nil
@@ -289,152 +285,41 @@ func (u *upload) take(data []byte, last bool) error {
 }
 
 // store writes one batch of chunks. The last one completes the file.
-func (u *upload) store(ctx context.Context, data []byte, last bool) (added File, err error) {
-	var chunks []objects.Chunk
-	for piece := range slices.Chunk(data, kernel.ChunkSize) {
-		chunks = append(chunks, objects.NewChunk(u.key.Seal(u.chunks+int64(len(chunks)), piece)))
-	}
-	if u.s.filesInObjects() && len(chunks) > 0 {
-		defer func() {
-			if err != nil {
-				u.s.objects.GiveUp(ctx, chunks)
-			}
-		}()
-		if err := u.putObjects(ctx, chunks); err != nil {
-			return File{}, err
-		}
-	}
-	row := u.row
-	err = u.s.write(ctx, func(tx db.Tx, v viewer) (err error) {
-		err = db.Beyond(tx, func() error { // it has no place yet, and belongs to the owner of its later place
-			if row, err = u.storeRow(tx, v); err != nil {
-				return err
-			}
-			return objects.Insert(tx, row, u.chunks, chunks)
-		})
-		if err == nil && last {
-			added, err = u.finish(tx, v, row)
-		}
+func (u *upload) store(ctx context.Context, data []byte, last bool) (added storedFile, err error) {
+	err = u.described().Add(ctx, data, last, func(tx db.Tx, v viewer) (err error) {
+		added, err = u.s.file(tx, v, u.file.ID)
 		return err
 	})
-	if err != nil {
-		return File{}, err
-	}
-	u.row, u.complete = row, last
-	u.chunks += int64(len(chunks))
-	return added, nil
-}
-
-// putObjects writes chunks to object storage. Before that, it announces them in the database and checks the quota.
-func (u *upload) putObjects(ctx context.Context, chunks []objects.Chunk) error {
-	objects.Name(chunks)
-	row := u.row
-	err := u.s.write(ctx, func(tx db.Tx, v viewer) error {
-		return db.Beyond(tx, func() (err error) {
-			if row, err = u.storeRow(tx, v); err != nil {
-				return err
-			}
-			return u.s.objects.Announce(tx, chunks)
-		})
-	})
-	if err != nil {
-		return err
-	}
-	u.row = row
-	return u.s.objects.Put(ctx, chunks)
-}
-
-// storeRow creates or touches the row of an arriving file, and checks that its owner has room for it.
-func (u *upload) storeRow(tx db.Tx, v viewer) (row int64, err error) {
-	now, size, row, owner := u.s.now(), max(u.size, u.Size), u.row, cmp.Or(u.heir, v.User)
-	if row == 0 {
-		record, err := u.s.ring.RecordOf(tx, owner, u.key, []byte{})
-		if err != nil {
-			return 0, err
-		}
-		d := kernel.FileDetails{Name: u.Filename, Type: u.MIMEType, Description: u.Description, Category: u.Category}
-		sealed, err := d.Seal(tx, owner)
-		if err != nil {
-			return 0, err
-		}
-		row, err = db.Insert(tx, `INSERT INTO file (uid, owner_id, state, filename, mime_type, size, sha256, description,
-			category, created_at, updated_at)
-			VALUES (?, ?, 'arriving', ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`, u.id, owner, sealed.Name, sealed.Type, size,
-			record, sealed.Description, sealed.Category, now, now)
-		if err != nil {
-			return 0, err
-		}
-	} else {
-		row, err = db.Insert(tx, `UPDATE file SET size = ?, updated_at = ? WHERE id = ? AND state = 'arriving' RETURNING id`,
-			size, now, row)
-	}
-	if err != nil {
-		return 0, err
-	}
-	if row == 0 {
-		return 0, newError(KindConflict, "content",
-			"the upload was cancelled, because no data arrived for %v; store the file again", kernel.Abandoned)
-	}
-	if u.row == 0 {
-		if err := u.s.writing().CheckItems(tx, v, writing.ItemFile, owner); err != nil {
-			return 0, err
-		}
-	}
-	return row, u.s.writing().CheckFiles(tx, v, owner, size)
-}
-
-// finish turns an arriving file into a stored one.
-func (u *upload) finish(tx db.Tx, v viewer, row int64) (File, error) {
-	memory, project, err := u.place(tx, &v)
-	if err != nil {
-		return File{}, err
-	}
-	owner, err := fileOwner(tx, v, memory, project)
-	if err != nil {
-		return File{}, err
-	}
-	if err := u.s.writing().GiveFile(tx, v, owner, row); err != nil { // rare: the place has changed since checkPlace
-		return File{}, err
-	}
-	now := u.s.now()
-	err = db.Beyond(tx, func() error {
-		record, err := u.s.ring.RecordOf(tx, owner, u.key, u.whole.Sum(nil))
-		if err != nil {
-			return err
-		}
-		d := kernel.FileDetails{Name: u.Filename, Description: u.Description, Category: u.Category}
-		sealed, err := d.Seal(tx, owner)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(`UPDATE file SET state = 'stored', memory_id = ?, project_id = ?, size = ?, sha256 = ?, `+
-			`filename = ?, description = ?, category = ?, created_at = ?, updated_at = ? WHERE id = ?`, db.OrNull(memory),
-			db.OrNull(project), u.size, record, sealed.Name, sealed.Description, sealed.Category, now, now, row)
-		return err
-	})
-	if err != nil {
-		return File{}, err
-	}
-	if err := kernel.ReplaceFileTags(tx, row, u.Tags); err != nil {
-		return File{}, err
-	}
-	added, err := u.s.file(tx, v, u.id)
-	return added.File, err
+	return added, err
 }
 
 // giveUp removes the stored part of an incomplete file, even when the context has ended.
 func (u *upload) giveUp(ctx context.Context) {
-	if u.complete || u.row == 0 {
-		return
-	}
-	if err := u.s.removeAbandoned(context.WithoutCancel(ctx), u.row, math.MaxInt64); err != nil {
-		u.s.log.WarnContext(ctx, "could not remove the remains of an unfinished file yet", "file", u.id, "error", err)
+	if err := u.file.GiveUp(ctx); err != nil {
+		u.s.log.WarnContext(ctx, "could not remove the remains of an unfinished file yet", "file", u.file.ID, "error", err)
 	}
 }
 
-// removeAbandoned removes a file that is leaving, or that is arriving and has made no progress since a time.
-func (s *shared) removeAbandoned(ctx context.Context, row, before int64) error {
-	return kernel.RemoveAbandoned(ctx, s.db, row, before)
+// purgeFiles removes files that crashes left behind: files that were being deleted, and files that were being stored
+// and got no data since olderThan. A time within the last 24 hours counts as 24 hours ago: another process may still be
+// storing them. It returns how many it removed.
+func (s *shared) purgeFiles(ctx context.Context, olderThan time.Time) (int, error) {
+	before := min(olderThan.UnixMicro(), s.now()-kernel.Abandoned.Microseconds())
+	var rows []int64
+	err := s.db.Read(ctx, func(tx db.Tx) (err error) {
+		rows, err = db.Column[int64](tx,
+			`SELECT id FROM file WHERE state IN ('arriving', 'leaving') AND (state = 'leaving' OR updated_at < ?)`, before)
+		return err
+	})
+	if err != nil {
+		return 0, wrap(err)
+	}
+	for i, row := range rows {
+		if err := kernel.RemoveAbandoned(ctx, s.db, row, before); err != nil {
+			return i, wrap(err)
+		}
+	}
+	return len(rows), nil
 }
 
 // FileReader reads the bytes of a file in any order; it is an io.ReadSeekCloser, an io.ReaderAt and an io.WriterTo. It
@@ -566,12 +451,79 @@ func (r *FileReader) length(number int64) int64 {
 	return min(r.file.Size-number*kernel.ChunkSize, kernel.ChunkSize)
 }
 
-// fileOwner returns the row of the user to whom a file belongs: the owner of the memory's collection, else of the
-// project, else the caller.
-func fileOwner(tx db.Tx, v viewer, memory, project int64) (owner int64, err error) {
-	if memory == 0 {
-		return kernel.OwnerOfProject(tx, v, project)
+// FileMove is the result of [Upkeep.MoveFiles].
+type FileMove struct {
+	Chunks  int   `json:"chunks"`  // moved
+	Bytes   int64 `json:"bytes"`   // of them
+	Damaged int   `json:"damaged"` // chunks that were not moved, because they are damaged
+}
+
+// MoveFiles moves the content of all files to a place, those in the trash included, in short transactions: others read
+// and write meanwhile. Each chunk is compared with its hash. If it is interrupted, call it again: it moves the rest.
+// Files that others store meanwhile go where their Options.NewFiles says. Progress receives the stage "move", in
+// chunks; nil disables it.
+//
+// Space freed in the database is available for new content; [Upkeep.Compact] returns it to the system. Objects that are
+// no longer needed are deleted in the background.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
+func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress) (_ FileMove, err error) {
+	defer setGoNames[struct{}](&err, "to", "to")
+	s, err := h.operator(ctx, "MoveFiles")
+	if err == nil {
+		err = s.checkWritable()
 	}
-	err = tx.QueryRow(`SELECT c.owner_id `+kernel.FromMemory+` WHERE m.id = ?`, memory).Scan(&owner)
-	return owner, err
+	some := false
+	if err == nil {
+		err = s.readStore(ctx, func(tx db.Tx) error {
+			return tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM file_chunk WHERE object IS NOT NULL)`).Scan(&some)
+		})
+	}
+	if err == nil {
+		err = s.options.checkPlace("to", to)
+	}
+	if err == nil && some && s.options.Objects == nil {
+		err = invalid("to", "{} is %s, but there is no object storage to move from; set Options.Objects", show(string(to)))
+	}
+	if err != nil {
+		return FileMove{}, err
+	}
+	moved, err := s.objects.Move(ctx, to, progress)
+	return FileMove(moved), s.noteAlone(ctx, wrap(err),
+		event{"files.move", "store", "", audit.Details{"to": to, "chunks": moved.Chunks, "damaged": moved.Damaged}})
+}
+
+// AdoptObjects makes this database the one that deletes objects in Options.Objects. Each database changes a mark there
+// every few minutes, and deletes nothing if its original or a copy of it has changed the mark. Call AdoptObjects on a
+// restored or copied database when the original is no longer in use.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly, without
+// Options.Objects ErrInvalid, and ErrBusy if the storage does not answer.
+func (h *Upkeep) AdoptObjects(ctx context.Context) (err error) {
+	s, err := h.operator(ctx, "AdoptObjects")
+	if err == nil {
+		err = s.checkWritable()
+	}
+	if err == nil {
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // unless the store is closed, or the call has ended
+	}
+	if err == nil && s.options.Objects == nil {
+		err = invalid("", "there is no object storage to adopt; set Options.Objects")
+	}
+	if err != nil {
+		return err
+	}
+	return s.noteAlone(ctx, wrap(s.objects.Adopt(ctx)), event{"files.adopt", "store", "", nil})
+}
+
+// objectsNow is how many objects an erasure deletes before it returns; the worker deletes the others.
+const objectsNow = 2000
+
+// removeObjects deletes the objects of files that are gone, up to a number of them.
+func (s *shared) removeObjects(ctx context.Context, most int) error {
+	_, err := s.objects.Remove(ctx, most)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && s.objects.Warn() {
+		s.log.Warn("could not remove objects of deleted files yet", "error", objects.Cause(err))
+	}
+	return err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -15,8 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
-// What dashboards show about a user's data: the state of a memory or a file, counts by project, collection, day and
-// client, tags, owners and usage.
+// Numbers: about what a view sees (Overview, Tags), what its user stores (Usage) and calls (CallDays), the whole store
+// (Stats), and its work in this process (Runtime).
 
 // Insights provides the data of a dashboard: overview, graph and map, the tags and modules in use, recorded activity,
 // and who may do what with a memory or a file. Get it with [Store.Insights]; it covers the data visible through its
@@ -33,94 +32,6 @@ func (s *Store) Insights() *Insights {
 // own returns the store for a method about all of the user's data, and refuses it on a view limited to projects.
 func (h *Insights) own(method string) (*Store, error) {
 	return h.s, h.s.checkAccount(method)
-}
-
-// MemoryStatus describes a memory's place in the store: the owners of the memory and its project, the caller's rights,
-// and how it is indexed.
-type MemoryStatus struct {
-	Owner     string `json:"owner"`                // user id of its collection's owner
-	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
-
-	// The project it is in; empty: none. ProjectOwner is the user id of the project's owner: OWNER/ID names the project
-	// unambiguously.
-	ProjectID        string `json:"project_id,omitempty"`
-	ProjectOwner     string `json:"project_owner,omitempty"`
-	ProjectOwnerName string `json:"project_owner_name,omitempty"`
-
-	Writable bool `json:"writable"` // the caller may change and delete it
-
-	Passages   int  `json:"passages"`    // the pieces it is indexed as
-	Pending    int  `json:"pending"`     // passages that wait to be embedded: they are found by words only
-	OwnVectors bool `json:"own_vectors"` // its collection takes vectors from callers
-}
-
-// GetMemoryStatus returns a memory's place in the store. A memory that does not exist, or that this view may not see,
-// is ErrNotFound.
-func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (_ MemoryStatus, err error) {
-	defer setGoNames[struct{}](&err, "id", "id")
-	s := h.s
-	var m MemoryStatus
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		found, err := kernel.LoadMemory(tx, v, id)
-		if err != nil {
-			return err
-		}
-		m = MemoryStatus{Owner: found.Owner, Writable: found.Writable && !s.access.ReadOnly, OwnVectors: found.OwnVectors}
-		if err := tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE namespace = ? AND uid = ?`,
-			v.Namespace, found.Owner).Scan(&m.OwnerName); err != nil {
-			return err
-		}
-		if found.ProjectRow != 0 {
-			err := tx.QueryRow(`SELECT j.uid, u.uid, coalesce(u.name, '') FROM project j JOIN users u ON u.id = j.owner_id `+
-				`WHERE j.id = ?`, found.ProjectRow).
-				Scan(&m.ProjectID, &m.ProjectOwner, &m.ProjectOwnerName)
-			if err != nil {
-				return err
-			}
-		}
-		return tx.QueryRow(`SELECT count(*), count(*) FILTER (WHERE vector IS NULL AND profile_id IS NOT NULL) `+
-			`FROM passage WHERE memory_id = ?`, found.Row).
-			Scan(&m.Passages, &m.Pending)
-	})
-	return m, err
-}
-
-// FileStatus is a file's place in the store, as the caller sees it.
-type FileStatus struct {
-	Owner     string `json:"owner"`                // user id of its owner; for a file in a project, the project's owner
-	OwnerName string `json:"owner_name,omitempty"` // of that account, if there is one
-
-	// The project it is in; empty: none that is visible through this view. ProjectOwner is the user id of the project's
-	// owner: OWNER/ID names the project unambiguously.
-	ProjectID    string `json:"project_id,omitempty"`
-	ProjectOwner string `json:"project_owner,omitempty"`
-
-	Writable bool `json:"writable"` // the caller may change and delete it
-}
-
-// GetFileStatus returns a file's place in the store. A file that does not exist, or that this view may not see, is
-// ErrNotFound.
-func (h *Insights) GetFileStatus(ctx context.Context, id string) (_ FileStatus, err error) {
-	defer setGoNames[struct{}](&err, "file_id", "id")
-	s := h.s
-	var status FileStatus
-	err = s.read(ctx, func(tx db.Tx, v viewer) error {
-		f, err := s.file(tx, v, id)
-		if err != nil {
-			return err
-		}
-		status = FileStatus{Owner: f.Owner, ProjectID: f.ProjectID, Writable: f.writable && !s.access.ReadOnly}
-		if err := tx.QueryRow(`SELECT coalesce(name, '') FROM users WHERE namespace = ? AND uid = ?`,
-			v.Namespace, f.Owner).Scan(&status.OwnerName); err != nil {
-			return err
-		}
-		if f.ProjectID == "" {
-			return nil
-		}
-		return tx.QueryRow(`SELECT u.uid FROM project j JOIN users u ON u.id = j.owner_id WHERE j.id = ?`,
-			f.project).Scan(&status.ProjectOwner)
-	})
-	return status, err
 }
 
 // OverviewQuery says how far back an overview looks.
@@ -261,7 +172,9 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 			func() error { return o.countProjects(tx, v, partitions) },
 			func() error { return o.countCollections(tx, v, partitions) },
 			func() error { return o.countEventTypes(s.tallies.EventTypes(tx, partitions, v.Alive(`memory`))) },
-			func() error { return o.countDays(tx, v, partitions, daysUntil(s.clock().In(q.Location), q.Days)) },
+			func() error {
+				return o.countDays(tx, v, partitions, kernel.DaysUntil(s.clock().In(q.Location), q.Days))
+			},
 			func() error { return s.embeddingStatus(tx, partitions, &o.Embedding) },
 		} {
 			if err := step(); err != nil {
@@ -330,11 +243,6 @@ func (o *Overview) countEventTypes(counts map[string]int, err error) error {
 	return nil
 }
 
-// activityCaller returns the caller whose recorded calls the view sees.
-func (s *Store) activityCaller() activitylog.Caller {
-	return activitylog.Caller{Namespace: s.access.Namespace, User: s.access.User}
-}
-
 // countClients counts the recorded calls, unless the view is limited to projects.
 func (s *Store) countClients(tx db.Tx, o *Overview) error {
 	o.Clients = []ClientCount{}
@@ -355,6 +263,32 @@ func (s *Store) countClients(tx db.Tx, o *Overview) error {
 	slices.SortStableFunc(o.Clients, func(a, b ClientCount) int { return cmp.Compare(b.Calls, a.Calls) })
 	o.Clients = o.Clients[:min(len(o.Clients), maxCounts)]
 	return err
+}
+
+// countDays counts ranges of an index. It first skips partitions without memories from that period.
+func (o *Overview) countDays(tx db.Tx, v viewer, partitions string, days []kernel.Day) error {
+	o.Days = make([]DayCount, len(days))
+	begins, ends := make([]int64, len(days)), make([]int64, len(days))
+	for i, d := range days {
+		o.Days[i].Day, begins[i], ends[i] = d.Name, d.Begin, d.End
+	}
+	return tx.Each(func(row db.Rows) error {
+		var at, n int
+		err := row.Scan(&at, &n)
+		o.Days[at].Memories = n
+		return err
+	}, `WITH places (id) AS MATERIALIZED (SELECT l.value FROM `+db.Numbered1+
+		` l WHERE (SELECT max(created_at) FROM memory WHERE partition_id = l.value) >= ?2),
+			span (at, first, past) AS MATERIALIZED (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+
+		` e ON e.key = b.key)
+		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = places.id AND created_at >= first
+		AND created_at < past`+v.Alive(`memory`)+`)), 0) FROM places) FROM span`,
+		partitions, days[0].Begin, db.List(begins), db.List(ends))
+}
+
+// activityCaller returns the caller whose recorded calls the view sees.
+func (s *Store) activityCaller() activitylog.Caller {
+	return activitylog.Caller{Namespace: s.access.Namespace, User: s.access.User}
 }
 
 // CallDaysQuery names the days whose recorded calls are counted.
@@ -389,12 +323,12 @@ func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, 
 		return nil, err
 	}
 	s.flushActivity(ctx)
-	days := daysUntil(s.clock().In(cmp.Or(q.Location, time.UTC)), q.Days)
+	days := kernel.DaysUntil(s.clock().In(cmp.Or(q.Location, time.UTC)), q.Days)
 	var counts []CallDay
 	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
 		counts = make([]CallDay, len(days))
 		for i, d := range days {
-			counts[i].Day = d.name
+			counts[i].Day = d.Name
 		}
 		spans, err := s.counts.Of(tx, s.activityCaller())
 		countCalls(spans, days, counts)
@@ -407,11 +341,11 @@ func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, 
 }
 
 // countCalls adds spans, ordered by client and then by time, to days.
-func countCalls(spans []activitylog.Span, days []day, counts []CallDay) {
+func countCalls(spans []activitylog.Span, days []kernel.Day, counts []CallDay) {
 	client, before := "", -1 // the last one counted
 	for _, n := range spans {
-		at := sort.Search(len(days), func(i int) bool { return days[i].end > n.Begin })
-		if n.Begin < days[0].begin || at == len(days) || n.Calls == 0 { // a fast clock's calls come after the last day
+		at := sort.Search(len(days), func(i int) bool { return days[i].End > n.Begin })
+		if n.Begin < days[0].Begin || at == len(days) || n.Calls == 0 { // a fast clock's calls come after the last day
 			continue
 		}
 		d := &counts[at]
@@ -422,48 +356,6 @@ func countCalls(spans []activitylog.Span, days []day, counts []CallDay) {
 		}
 		client, before = n.Client, at
 	}
-}
-
-// day is a day and the microseconds at which it begins and ends.
-type day struct {
-	name       string
-	begin, end int64
-}
-
-// daysUntil returns the last n days up to now, the oldest first. A day has 23 or 25 hours where the clocks change.
-func daysUntil(now time.Time, n int) []day {
-	days := make([]day, n)
-	midnight := func(back int) time.Time {
-		return time.Date(now.Year(), now.Month(), now.Day()-back, 0, 0, 0, 0, now.Location())
-	}
-	for i := range days {
-		begin := midnight(n - 1 - i)
-		// Noon determines the day reliably, even where a day has no midnight.
-		days[i] = day{time.Date(now.Year(), now.Month(), now.Day()-(n-1-i), 12, 0, 0, 0, time.UTC).Format(time.DateOnly),
-			begin.UnixMicro(), midnight(n - 2 - i).UnixMicro()}
-	}
-	return days
-}
-
-// countDays counts ranges of an index. It first skips partitions without memories from that period.
-func (o *Overview) countDays(tx db.Tx, v viewer, partitions string, days []day) error {
-	o.Days = make([]DayCount, len(days))
-	begins, ends := make([]int64, len(days)), make([]int64, len(days))
-	for i, d := range days {
-		o.Days[i].Day, begins[i], ends[i] = d.name, d.begin, d.end
-	}
-	return tx.Each(func(row db.Rows) error {
-		var at, n int
-		err := row.Scan(&at, &n)
-		o.Days[at].Memories = n
-		return err
-	}, `WITH places (id) AS MATERIALIZED (SELECT l.value FROM `+db.Numbered1+
-		` l WHERE (SELECT max(created_at) FROM memory WHERE partition_id = l.value) >= ?2),
-			span (at, first, past) AS MATERIALIZED (SELECT b.key, b.value, e.value FROM `+db.Numbered3+` b JOIN `+db.Numbered4+
-		` e ON e.key = b.key)
-		SELECT at, (SELECT coalesce(sum((SELECT count(*) FROM memory WHERE partition_id = places.id AND created_at >= first
-		AND created_at < past`+v.Alive(`memory`)+`)), 0) FROM places) FROM span`,
-		partitions, days[0].begin, db.List(begins), db.List(ends))
 }
 
 // Tag is a tag that visible memories have.
@@ -500,57 +392,6 @@ func (h *Insights) Tags(ctx context.Context, collections ...string) (_ []Tag, er
 	return all, err
 }
 
-// Owner is a user whose projects the caller can see.
-type Owner struct {
-	ID       string    `json:"owner_id"`       // user id
-	Name     string    `json:"name,omitempty"` // of the account, if any
-	Projects []Project `json:"projects"`       // the ones that the caller can see, with the caller's role in each
-}
-
-// Owners returns the owners of the projects visible through this view: the caller first, even without projects, then
-// the others by name.
-func (h *Insights) Owners(ctx context.Context) ([]Owner, error) {
-	s := h.s
-	var owners []Owner
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
-		names, err := db.Column[string](tx, `SELECT coalesce(name, '') FROM users WHERE id = ?`, v.User)
-		if err != nil {
-			return err
-		}
-		owners = []Owner{{ID: s.access.User, Name: strings.Join(names, ""), Projects: []Project{}}}
-		all, err := loadProjects(tx, v, `true`)
-		if err != nil {
-			return err
-		}
-		for _, p := range all {
-			i := slices.IndexFunc(owners, func(o Owner) bool { return o.ID == p.Owner })
-			if i < 0 {
-				i = len(owners)
-				owners = append(owners, Owner{ID: p.Owner, Name: p.OwnerName})
-			}
-			owners[i].Projects = append(owners[i].Projects, p)
-		}
-		slices.SortFunc(owners[1:], func(a, b Owner) int {
-			return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
-		})
-		return nil
-	})
-	return owners, err
-}
-
-// sortProjects sorts projects with sealed names like any others: the caller's own first, then by name.
-func sortProjects(all []Project) {
-	slices.SortStableFunc(all, func(a, b Project) int {
-		switch {
-		case a.own && !b.own:
-			return -1
-		case b.own && !a.own:
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Owner, b.Owner))
-	})
-}
-
 // Usage counts an owner's stored items and bytes, with the owner's quota.
 type Usage struct {
 	Memories  int   `json:"memories"`
@@ -582,4 +423,98 @@ func (h *Insights) Usage(ctx context.Context) (Usage, error) {
 		return err
 	})
 	return u, err
+}
+
+// Runtime holds numbers about a store's work in this process, counted since it was opened.
+type Runtime struct {
+	IndexBytes      int64 `json:"index_bytes"`      // memory of the search index, about
+	IndexLimit      int64 `json:"index_limit"`      // Options.IndexMemory; negative: no index in memory
+	IndexPartitions int   `json:"index_partitions"` // parts that it holds: a collection, or its memories in a project
+	IndexStale      int   `json:"index_stale"`      // memories to be read again
+	IndexWanted     int   `json:"index_wanted"`     // parts to be loaded
+
+	SearchesInMemory     uint64 `json:"searches_in_memory"`     // by the index
+	SearchesWithSegments uint64 `json:"searches_with_segments"` // likewise, after loading stored parts of it
+	SearchesInDatabase   uint64 `json:"searches_in_database"`   // without the index
+	IndexEvictions       uint64 `json:"index_evictions"`        // parts dropped to make room
+
+	Writing int `json:"writing"` // writes that run or wait now
+}
+
+// Runtime returns numbers about the store's work in this process, from memory.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Runtime(ctx context.Context) (Runtime, error) {
+	s, err := h.operator(ctx, "Runtime")
+	if err == nil {
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // fails on a closed store
+	}
+	if err != nil {
+		return Runtime{}, err
+	}
+	n, err := s.index.Counts(ctx)
+	return Runtime{IndexBytes: n.Bytes, IndexLimit: n.Limit, IndexPartitions: n.Partitions, IndexStale: n.Stale,
+		IndexWanted: n.Wanted, SearchesInMemory: n.InMemory, SearchesWithSegments: n.WithSegments,
+		SearchesInDatabase: n.InDatabase, IndexEvictions: n.Evictions, Writing: s.db.Writing()}, wrap(err)
+}
+
+// Stats holds numbers about a whole store.
+type Stats struct {
+	// as many as [Accounts.Users] returns in all namespaces: users with an account or with anything in the store
+	Users       int `json:"users"`
+	Collections int `json:"collections"`
+	Projects    int `json:"projects"`
+	Memories    int `json:"memories"`
+	Passages    int `json:"passages"`  // the searched units: a long memory has several
+	Revisions   int `json:"revisions"` // past versions of memories
+	Files       int `json:"files"`
+
+	FileBytes     int64 `json:"file_bytes"`     // of all uploaded files
+	Objects       int   `json:"objects"`        // chunks of files in object storage, those of the trash included
+	ObjectBytes   int64 `json:"object_bytes"`   // of these
+	GoneObjects   int   `json:"gone_objects"`   // no longer needed, or never finished, and not deleted yet
+	DatabaseBytes int64 `json:"database_bytes"` // the store's file
+	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact returns them to the system
+	LogBytes      int64 `json:"log_bytes"`      // the write-ahead log beside the file
+
+	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
+
+	// Embedding is the state of the vectors of all users.
+	Embedding EmbeddingStatus `json:"embedding"`
+}
+
+// Stats returns numbers about the whole store. It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
+	s, err := h.operator(ctx, "Stats")
+	if err != nil {
+		return Stats{}, err
+	}
+	st := Stats{LostActivity: s.activity.Lost()}
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+
+			`), (SELECT count(*) FROM collection WHERE name <> ''), (SELECT count(*) FROM project),
+				(SELECT coalesce(sum(memories), 0) FROM partition WHERE id NOT IN (`+kernel.TextPartitions+`)),
+				(SELECT coalesce(sum(passages), 0) FROM partition),
+				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
+			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
+		if err != nil {
+			return err
+		}
+		if err := tx.QueryRow(`SELECT count(*) FILTER (WHERE state = 'stored'),
+			coalesce(sum(size) FILTER (WHERE state = 'stored'), 0), count(*) FILTER (WHERE state = 'leaving')
+			FROM file_object`).Scan(&st.Objects, &st.ObjectBytes, &st.GoneObjects); err != nil {
+			return err
+		}
+		size, err := s.db.Upkeep().Size(tx)
+		if err != nil {
+			return err
+		}
+		st.DatabaseBytes, st.FreeBytes, st.LogBytes = size.Database, size.Free, size.Log
+		all, err := db.Column[int64](tx, `SELECT id FROM partition`)
+		if err != nil {
+			return err
+		}
+		return s.embeddingStatus(tx, db.List(all), &st.Embedding)
+	})
+	return st, err
 }

@@ -168,14 +168,6 @@ func (c *Conversation) draft(ctx context.Context, o *operation, t Turn) (kernel.
 	return newDraft(m)
 }
 
-// describe notes the conversation in an operation.
-func (c *Conversation) describe(o *operation) {
-	if o != nil {
-		o.Conversation = c.key
-		o.in(ProjectRef{ID: c.place.ProjectID, Name: c.place.ProjectName})
-	}
-}
-
 // markStored marks the turns that the conversation already has: they need not be embedded.
 func (c *Conversation) markStored(ctx context.Context, drafts []kernel.Draft) error {
 	if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.Key != "" }) {
@@ -277,35 +269,24 @@ func (c *Conversation) Last(ctx context.Context, n int) (last []Turn, err error)
 // transaction while the caller works: turns are returned as they are when their turn comes, with turns that were
 // appended meanwhile. The sequence ends after the first error.
 func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, error] {
-	return func(yield func(Turn, error) bool) {
-		from := kernel.Beginning
-		if !t.IsZero() {
-			from = kernel.Position{At: t.UnixMicro(), Row: math.MinInt64}
-		}
-		for more := true; more; {
-			var found []Turn
-			more = false
-			err := c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
-				next, err := at.After(tx, from, turnsAtOnce)
-				if err != nil || len(next) == 0 {
-					return err
-				}
-				from, more = next[len(next)-1], len(next) == turnsAtOnce
-				found, err = c.store.loadTurns(tx, v, next)
-				return err
-			})
-			if err != nil {
-				setGoNames[ConversationPlace](&err)
-				yield(Turn{}, err)
-				return
-			}
-			for _, turn := range found {
-				if !yield(turn, nil) {
-					return
-				}
-			}
-		}
+	first := kernel.Beginning
+	if !t.IsZero() {
+		first = kernel.Position{At: t.UnixMicro(), Row: math.MinInt64}
 	}
+	return db.Portions(first, func(from kernel.Position) (found []Turn, next kernel.Position, more bool, err error) {
+		defer setGoNames[ConversationPlace](&err)
+		err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
+			found, more = nil, false
+			positions, err := at.After(tx, from, turnsAtOnce)
+			if err != nil || len(positions) == 0 {
+				return err
+			}
+			next, more = positions[len(positions)-1], len(positions) == turnsAtOnce
+			found, err = c.store.loadTurns(tx, v, positions)
+			return err
+		})
+		return found, next, more, err
+	})
 }
 
 // Window returns the last turns that fit a token budget, in their order, for use in a model's context. Tokens are
