@@ -20,9 +20,8 @@ type condition struct {
 	not      bool   // all other memories match
 }
 
-// Opened replaces conditions on sealed names, keys and tags by conditions on their stored form, and conditions on
-// sealed metadata by the matching memories. It looks these up; for a bound, it opens the metadata of memories with the
-// key.
+// Opened replaces conditions on sealed names, keys, tags and metadata by conditions on their stored form, and bounds of
+// metadata by the matching memories: it opens the metadata of memories with the key.
 func Opened(tx db.Tx, v kernel.Viewer, parts []Part) ([]Part, error) {
 	if !sealedrows.Seals(tx) {
 		return parts, nil
@@ -56,20 +55,21 @@ func openedMetadata(tx db.Tx, v kernel.Viewer, owners []int64, parts []Part) ([]
 				return nil, err
 			}
 		}
-		rows, err := p.own.matching(tx, v, owners, ownField(v, p.own.key))
+		var long []int64
+		for row, object := range unindexed {
+			if p.own.fits(elementsOf(object[p.own.key])) {
+				long = append(long, row)
+			}
+		}
+		slices.Sort(long) // the same argument each time
+		sql, args, err := p.own.matching(tx, v, owners, ownField(v, p.own.key), long)
 		if err != nil {
 			return nil, err
 		}
-		for row, object := range unindexed {
-			if p.own.fits(elementsOf(object[p.own.key])) {
-				rows = append(rows, row)
-			}
-		}
-		sql := `(` + InThese + `)`
 		if p.own.not {
-			sql = `NOT ` + sql
+			sql = `NOT (` + sql + `)`
 		}
-		parts[i] = Part{SQL: sql, Args: []any{db.List(rows)}}
+		parts[i] = Part{SQL: sql, Args: args, Steady: p.own.operator == ""}
 	}
 	return parts, nil
 }
@@ -93,45 +93,55 @@ func openAll(tx db.Tx, memories string, args ...any) (map[int64]map[string]any, 
 	}, `SELECT m.id, m.metadata FROM memory m WHERE m.id IN (`+memories+`) AND m.metadata < '{'`, args...)
 }
 
-// matching finds the memories in the index of own metadata, by hashes and by plain values: a store may have rows from
-// before it had keys.
-func (c *condition) matching(tx db.Tx, v kernel.Viewer, owners []int64, plain field) (rows []int64, err error) {
+// matching returns the condition that a memory is in the index of own metadata, by hashes or by plain values, since a
+// store may have rows from before it had keys, or that it is one of some with long metadata. For a bound it opens the
+// metadata with the key.
+func (c *condition) matching(tx db.Tx, v kernel.Viewer, owners []int64, plain field, long []int64) (sql string,
+	args []any, err error) {
 	keys, values, err := sealedrows.OwnLookups(tx, owners, c.key, c.values)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	visible, args := ownPlaces(v)
 	isKey, keyArg := among(keys, db.Texts)
-	withKey := `SELECT o.memory_id FROM memory_own o WHERE o.partition_id IN ` + visible + ` AND o.key` + isKey
+	withKey := `WHERE o.partition_id IN ` + visible + ` AND o.key` + isKey
 	args = append(args, keyArg)
+	unsealed, unsealedArgs := plain.anyOf(c.values)
+	if c.operator != "" {
+		unsealed, unsealedArgs = plain.compare(c.operator, c.values[0])
+		rows, err := c.beyond(tx, withKey, args, unsealed, unsealedArgs)
+		return `(` + InThese + `)`, []any{db.List(append(rows, long...))}, err
+	}
 	isValue, valueArg := among(values, db.Values)
 	withValue, valueArgs := withKey+` AND o.value`+isValue, append(slices.Clone(args), valueArg)
-
-	unsealed, unsealedArgs := plain.anyOf(c.values)
-	switch {
-	case c.operator != "":
-		objects, err := openAll(tx, withKey, args...)
-		if err != nil {
-			return nil, err
-		}
-		for row, object := range objects {
-			if c.fits(elementsOf(object[c.key])) {
-				rows = append(rows, row)
-			}
-		}
-		unsealed, unsealedArgs = plain.compare(c.operator, c.values[0])
-	case c.orUnset:
-		rows, err = db.Column[int64](tx, withKey+` AND o.memory_id NOT IN (`+withValue+`)`, append(args, valueArgs...)...)
+	if sql, args = InOwn+withValue, valueArgs; c.orUnset {
+		sql = InOwn + withKey + ` AND o.memory_id NOT IN (SELECT o.memory_id FROM memory_own o ` + withValue + `)`
+		args = append(slices.Clone(valueArgs[:len(valueArgs)-1]), valueArgs...)
 		isSet, setArgs := plain.isSet()
 		unsealed, unsealedArgs = isSet+` AND NOT (`+unsealed+`)`, append(setArgs, unsealedArgs...)
-	default:
-		rows, err = db.Column[int64](tx, withValue, valueArgs...)
 	}
+	const or = ` UNION ALL SELECT m.id FROM memory m WHERE `
+	sql, args = sql+or+unsealed, append(args, unsealedArgs...)
+	if len(long) > 0 {
+		sql, args = sql+or+`m.id IN `+db.Integers, append(args, db.List(long))
+	}
+	return sql + `)`, args, nil
+}
+
+// beyond opens the metadata of memories with the key, and returns those beyond a bound.
+func (c *condition) beyond(tx db.Tx, withKey string, args []any, unsealed string, unsealedArgs []any) ([]int64,
+	error) {
+	objects, err := openAll(tx, `SELECT o.memory_id FROM memory_own o `+withKey, args...)
 	if err != nil {
 		return nil, err
 	}
-	others, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE `+unsealed, unsealedArgs...)
-	return append(rows, others...), err
+	rows, err := db.Column[int64](tx, `SELECT m.id FROM memory m WHERE `+unsealed, unsealedArgs...)
+	for row, object := range objects {
+		if c.fits(elementsOf(object[c.key])) {
+			rows = append(rows, row)
+		}
+	}
+	return rows, err
 }
 
 // fits reports whether the condition holds for non-empty metadata, given the elements of the key.
