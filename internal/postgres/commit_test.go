@@ -97,6 +97,33 @@ func TestAWriteWaitsALimitedTimeForALongTransaction(t *testing.T) {
 	}
 }
 
+// A violated constraint counts once the Write has run alone. Without the time for that it is no answer.
+func TestAViolationWithoutTimeToRunAgainIsBusy(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	insert := func(tx db.Tx) error {
+		_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES ('once', 1)`)
+		return err
+	}
+	if err := d.Write(t.Context(), insert); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Write(t.Context(), insert); !errors.Is(err, db.ErrUnique) || errors.Is(err, db.ErrBusy) {
+		t.Errorf("a Write with time to run alone: got %v, want %v", err, db.ErrUnique)
+	}
+	d.SetPatience(500 * time.Millisecond)
+	err = d.Write(t.Context(), func(tx db.Tx) error {
+		time.Sleep(600 * time.Millisecond)
+		return insert(tx)
+	})
+	if !errors.Is(err, db.ErrBusy) || errors.Is(err, db.ErrUnique) {
+		t.Errorf("a Write without: got %v, want %v", err, db.ErrBusy)
+	}
+}
+
 // Nested calls with contexts from outside may need more connections than there are.
 func TestACallWaitsALimitedTimeForAConnection(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})

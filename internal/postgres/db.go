@@ -11,6 +11,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -45,7 +46,7 @@ type DB struct {
 	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
 	// ErrBusy.
 	lockTimeout time.Duration
-	patience    time.Duration // how long a call waits for a connection
+	patience    time.Duration // how long a call waits for a connection, and a Write runs again
 	answerTime  time.Duration // how long a COMMIT waits for its answer once its context has ended
 	log         *slog.Logger
 	name        string
@@ -295,8 +296,8 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		if !rerun {
 			return err
 		}
-		if time.Since(began) > patience {
-			return err
+		if time.Since(began) > d.patience {
+			return outOfTime(err)
 		}
 		d.log.DebugContext(ctx, "a transaction runs again", "attempt", attempt+1, "reason", err)
 		select {
@@ -304,6 +305,15 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// outOfTime is the error of a Write that would have to run again. A violation of a constraint may be due to a row that
+// its snapshot did not show, so it is none.
+func outOfTime(err error) error {
+	if again(err) || errors.Is(err, db.ErrBusy) {
+		return err
+	}
+	return fmt.Errorf("%w: other transactions changed the same rows, at last: %v", db.ErrBusy, err)
 }
 
 // try runs fn once. With rerun, the error does not count.
