@@ -33,40 +33,21 @@ var activityVisits = map[string]func(v visit){
 		}
 	},
 	"ActivityPage": func(v visit) {
-		for _, m := range neighbours {
-			recordCalls(v.T, v.n.store, NewActivity{
-				Principal: Principal{Access: Access{User: m.user}}, Tool: "memory", Action: m.name, Client: "client of " + m.name,
-				MemoryID: v.n.ids[m.name], Project: ProjectRef{ID: m.project},
-			})
-		}
-		answer, err := v.self("ActivityPage", false,
-			func(s *Store, _ string) (any, error) { return s.Insights().ActivityPage(v.Context(), ActivityQuery{}) })
-		if page, ok := answer.(ActivityPage); ok && err == nil {
-			for _, a := range page.Activities {
-				if a.User != v.access.User {
-					v.Errorf("ActivityPage shows %+v, want calls of %s only", a, v.access.User)
+		v.checkActivities("ActivityPage", func(s *Store, q ActivityQuery) ([]Activity, error) {
+			p, err := s.Insights().ActivityPage(v.Context(), q)
+			return p.Activities, err
+		})
+	},
+	"Activities": func(v visit) {
+		v.checkActivities("Activities", func(s *Store, q ActivityQuery) (all []Activity, err error) {
+			for a, err := range s.Insights().Activities(v.Context(), q) {
+				if err != nil {
+					return nil, err
 				}
+				all = append(all, a)
 			}
-			want := 0
-			for _, m := range neighbours {
-				if m.user == v.access.User {
-					want++
-				}
-			}
-			if len(page.Activities) != want {
-				v.Errorf("ActivityPage has %d calls, want %d", len(page.Activities), want)
-			}
-		}
-		for _, user := range []string{"alice", "bob", "eve"} {
-			if user == v.access.User {
-				continue
-			}
-			page, err := v.view.Insights().ActivityPage(v.Context(), ActivityQuery{User: user})
-			v.check("ActivityPage", page, err)
-			if !errors.Is(err, ErrForbidden) {
-				v.Errorf("ActivityPage of %s gives %v, want ErrForbidden", user, err)
-			}
-		}
+			return all, nil
+		})
 	},
 	"CallDays": func(v visit) {
 		recordCalls(v.T, v.n.store, NewActivity{Principal: Principal{Access: Access{User: "eve"}}, Tool: "memory"})
@@ -103,6 +84,42 @@ var activityVisits = map[string]func(v visit){
 		}
 		v.checkNodes("Map", nodes, m.Total, err)
 	},
+}
+
+// checkActivities checks that a list of recorded calls has the visitor's own only.
+func (v visit) checkActivities(what string, list func(*Store, ActivityQuery) ([]Activity, error)) {
+	v.Helper()
+	want := 0
+	for _, m := range neighbours {
+		recordCalls(v.T, v.n.store, NewActivity{
+			Principal: Principal{Access: Access{User: m.user}}, Tool: "memory", Action: m.name, Client: "client of " + m.name,
+			MemoryID: v.n.ids[m.name], Project: ProjectRef{ID: m.project},
+		})
+		if m.user == v.access.User {
+			want++
+		}
+	}
+	answer, err := v.self(what, false, func(s *Store, _ string) (any, error) { return list(s, ActivityQuery{}) })
+	if calls, ok := answer.([]Activity); ok && err == nil {
+		for _, a := range calls {
+			if a.User != v.access.User {
+				v.Errorf("%s shows %+v, want calls of %s only", what, a, v.access.User)
+			}
+		}
+		if len(calls) != want {
+			v.Errorf("%s has %d calls, want %d", what, len(calls), want)
+		}
+	}
+	for _, user := range []string{"alice", "bob", "eve"} {
+		if user == v.access.User {
+			continue
+		}
+		calls, err := list(v.view, ActivityQuery{User: user})
+		v.check(what, calls, err)
+		if !errors.Is(err, ErrForbidden) {
+			v.Errorf("%s of %s gives %v, want ErrForbidden", what, user, err)
+		}
+	}
 }
 
 // checkNodes checks that a diagram shows what the visitor sees.
