@@ -376,20 +376,6 @@ func (s *Store) findStored(tx db.Tx, at writing.Destination, d *kernel.Draft) er
 	return err
 }
 
-// writing is what a write has to know of this view.
-func (s *Store) writing() *writing.View {
-	return &writing.View{User: s.access.User, Projects: s.access.Projects, Now: s.now, NewID: s.newID, Caller: s.caller,
-		Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Keys: s.ring,
-		Quota: func(tx db.Tx) (writing.Quota, error) {
-			o, err := s.limits(tx)
-			if err != nil {
-				return writing.Quota{}, err
-			}
-			return writing.Quota{Memories: o.Quota.Memories, Revisions: o.Quota.Revisions, Items: o.Quota.Items,
-				Bytes: o.Quota.Bytes, Files: o.FileQuota}, nil
-		}}
-}
-
 // storeAddition stores an addition in a transaction. Small additions share one with other calls.
 func (s *Store) storeAddition(ctx context.Context, a *writing.Addition) error {
 	if len(a.Drafts) > fewMemories {

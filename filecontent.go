@@ -527,3 +527,32 @@ func (s *shared) removeObjects(ctx context.Context, most int) error {
 	}
 	return err
 }
+
+// ObjectStorage keeps the content of files outside the database: with [Options].Objects, each chunk of up to 256 KiB is
+// an object under a random key of 26 lower-case letters and digits. Package s3 has one for services that speak the
+// protocol of Amazon S3.
+//
+// It is called from several goroutines at once, and by several processes. Each call must honour its context, which ends
+// after a minute at the latest. Only the log sees its errors. A panic counts as an error.
+type ObjectStorage interface {
+	// Put stores an object. When it returns nil, the object is durable. A key is put at most once.
+	Put(ctx context.Context, key string, data []byte) error
+
+	// Get returns an object. One that does not exist is an error that wraps fs.ErrNotExist.
+	Get(ctx context.Context, key string) ([]byte, error)
+
+	// Delete deletes up to 500 objects. Missing objects are not an error. After an error, some may be left.
+	Delete(ctx context.Context, keys []string) error
+}
+
+// FilePlace says where the content of files is. It is a string.
+type FilePlace = objects.Place
+
+// The values of [FilePlace].
+const (
+	InDatabase = objects.InDatabase // in chunks in the store's file, or its tables
+	InObjects  = objects.InObjects  // in Options.Objects
+)
+
+// filesInObjects reports whether the content of new files goes to the object storage.
+func (s *shared) filesInObjects() bool { return s.options.NewFiles == InObjects }

@@ -269,7 +269,7 @@ func (s *Store) UpdateFile(ctx context.Context, id string, u FileUpdate) (_ File
 	if err := u.check(); err != nil {
 		return File{}, err
 	}
-	if err := s.rewriteUpdate(ctx, &u); err != nil {
+	if err := s.rewriteFileUpdate(ctx, &u); err != nil {
 		return File{}, err
 	}
 	var changed storedFile

@@ -503,3 +503,61 @@ func (o *operation) outcome(result any) (count int, memories []Memory) {
 
 // deletion is the result of a deletion.
 type deletion struct{ count int }
+
+// FileTexts are the texts of a file that is stored or changed, as [Hooks].BeforeFile sees them. In a change, those that
+// stay are empty, and remain so.
+type FileTexts struct {
+	Filename    string
+	MIMEType    string // of a new file, as detected; changes to it do not count
+	Description string
+	Category    string
+	Tags        []string
+	Content     []byte // of a new text file of less than 4 MiB, complete; nil for others
+	LongText    bool   // it is a larger new text file, whose content passes in parts
+
+	// Other is another new file, complete, to look at: it is not visible before BeforeFile has returned. An error of its
+	// Content fails AddFile.
+	Other *Document
+}
+
+// beforeFile calls BeforeFile of each hook, in order, until one refuses. called is false if no hook has it.
+func (s *Store) beforeFile(ctx context.Context, kind OperationKind, method string, f *FileTexts) (called bool,
+	err error) {
+	none := !slices.ContainsFunc(s.options.Hooks, func(h Hooks) bool { return h.BeforeFile != nil })
+	if none || ctx.Value(withoutHooks{s.shared}) != nil {
+		return false, nil
+	}
+	ctx = context.WithValue(ctx, withoutHooks{s.shared}, true)
+	o := &operation{hooks: s.options.Hooks, log: s.log,
+		Operation: Operation{Kind: kind, Method: method, Access: s.Access()}}
+	return true, o.before(ctx, "BeforeFile", func(h Hooks, given Operation) error {
+		if h.BeforeFile == nil {
+			return nil
+		}
+		return h.BeforeFile(ctx, given, f)
+	})
+}
+
+// rewriteFileUpdate lets the hooks rewrite the change of a file.
+func (s *Store) rewriteFileUpdate(ctx context.Context, u *FileUpdate) error {
+	t := FileTexts{Tags: slices.Clone(u.Tags)}
+	fields := map[**string]*string{&u.Filename: &t.Filename, &u.Description: &t.Description, &u.Category: &t.Category}
+	for given, text := range fields {
+		if *given != nil {
+			*text = **given
+		}
+	}
+	called, err := s.beforeFile(ctx, OperationUpdate, "UpdateFile", &t)
+	if err != nil || !called {
+		return err
+	}
+	for given, text := range fields {
+		if *given != nil {
+			*given = text
+		}
+	}
+	if u.Tags != nil {
+		u.Tags = append([]string{}, t.Tags...)
+	}
+	return u.check()
+}

@@ -59,19 +59,6 @@ const (
 	ClassNotes Classification = "notes"
 )
 
-// RuleType says which of a project's rules a memory of event type project-rule is.
-type RuleType string
-
-// The values of [RuleType]. The empty value means that the memory is not a rule.
-const (
-	RuleDo   RuleType = "do"
-	RuleDont RuleType = "dont"
-	RuleTodo RuleType = "todo"
-)
-
-// EventProjectRule is the event type of project rules, the only one that has a [RuleType].
-const EventProjectRule = "project-rule"
-
 // Memory is a stored text with its metadata.
 type Memory struct {
 	ID         string

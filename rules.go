@@ -16,6 +16,19 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
+// RuleType says which of a project's rules a memory of event type project-rule is.
+type RuleType string
+
+// The values of [RuleType]. The empty value means that the memory is not a rule.
+const (
+	RuleDo   RuleType = "do"
+	RuleDont RuleType = "dont"
+	RuleTodo RuleType = "todo"
+)
+
+// EventProjectRule is the event type of project rules, the only one that has a [RuleType].
+const EventProjectRule = "project-rule"
+
 // A rule is a memory of event type project-rule. A project has at most one of each RuleType; outside all projects each
 // user has at most one general do and dont. Storing again changes that memory in place, and its history records the
 // earlier versions. Every write that makes a memory a rule, or moves a rule, looks for another one in its own

@@ -91,6 +91,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 	"github.com/souvenir-ai/souvenir/internal/txcontext"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // Store is a memory in one SQLite file, or in a database that another package opens, such as postgres. It is safe for
@@ -532,4 +533,18 @@ func (s *Store) checkNames() (err error) {
 		}
 	}
 	return valid.Name("user", s.access.User)
+}
+
+// writing is what a write has to know of this view.
+func (s *Store) writing() *writing.View {
+	return &writing.View{User: s.access.User, Projects: s.access.Projects, Now: s.now, NewID: s.newID, Caller: s.caller,
+		Profile: s.profile, Model: s.embedder.Model(), MaxInput: maxInput(s.embedder), Keys: s.ring,
+		Quota: func(tx db.Tx) (writing.Quota, error) {
+			o, err := s.limits(tx)
+			if err != nil {
+				return writing.Quota{}, err
+			}
+			return writing.Quota{Memories: o.Quota.Memories, Revisions: o.Quota.Revisions, Items: o.Quota.Items,
+				Bytes: o.Quota.Bytes, Files: o.FileQuota}, nil
+		}}
 }

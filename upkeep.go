@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/inspect"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/trash"
@@ -335,4 +336,98 @@ func (s *shared) tidy(ctx context.Context) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) && !errors.Is(err, db.ErrBusy) {
 		s.log.Warn("could not update the database's vector index", "error", err)
 	}
+}
+
+// Runtime holds numbers about a store's work in this process, counted since it was opened.
+type Runtime struct {
+	IndexBytes      int64 `json:"index_bytes"`      // memory of the search index, about
+	IndexLimit      int64 `json:"index_limit"`      // Options.IndexMemory; negative: no index in memory
+	IndexPartitions int   `json:"index_partitions"` // parts that it holds: a collection, or its memories in a project
+	IndexStale      int   `json:"index_stale"`      // memories to be read again
+	IndexWanted     int   `json:"index_wanted"`     // parts to be loaded
+
+	SearchesInMemory     uint64 `json:"searches_in_memory"`     // by the index
+	SearchesWithSegments uint64 `json:"searches_with_segments"` // likewise, after loading stored parts of it
+	SearchesInDatabase   uint64 `json:"searches_in_database"`   // without the index
+	IndexEvictions       uint64 `json:"index_evictions"`        // parts dropped to make room
+
+	Writing int `json:"writing"` // writes that run or wait now
+}
+
+// Runtime returns numbers about the store's work in this process, from memory.
+//
+// It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Runtime(ctx context.Context) (Runtime, error) {
+	s, err := h.operator(ctx, "Runtime")
+	if err == nil {
+		err = s.readStore(ctx, func(db.Tx) error { return nil }) // fails on a closed store
+	}
+	if err != nil {
+		return Runtime{}, err
+	}
+	n, err := s.index.Counts(ctx)
+	return Runtime{IndexBytes: n.Bytes, IndexLimit: n.Limit, IndexPartitions: n.Partitions, IndexStale: n.Stale,
+		IndexWanted: n.Wanted, SearchesInMemory: n.InMemory, SearchesWithSegments: n.WithSegments,
+		SearchesInDatabase: n.InDatabase, IndexEvictions: n.Evictions, Writing: s.db.Writing()}, wrap(err)
+}
+
+// Stats holds numbers about a whole store.
+type Stats struct {
+	// as many as [Accounts.Users] returns in all namespaces: users with an account or with anything in the store
+	Users       int `json:"users"`
+	Collections int `json:"collections"`
+	Projects    int `json:"projects"`
+	Memories    int `json:"memories"`
+	Passages    int `json:"passages"`  // the searched units: a long memory has several
+	Revisions   int `json:"revisions"` // past versions of memories
+	Files       int `json:"files"`
+
+	FileBytes     int64 `json:"file_bytes"`     // of all uploaded files
+	Objects       int   `json:"objects"`        // chunks of files in object storage, those of the trash included
+	ObjectBytes   int64 `json:"object_bytes"`   // of these
+	GoneObjects   int   `json:"gone_objects"`   // no longer needed, or never finished, and not deleted yet
+	DatabaseBytes int64 `json:"database_bytes"` // the store's file
+	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact returns them to the system
+	LogBytes      int64 `json:"log_bytes"`      // the write-ahead log beside the file
+
+	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
+
+	// Embedding is the state of the vectors of all users.
+	Embedding EmbeddingStatus `json:"embedding"`
+}
+
+// Stats returns numbers about the whole store. It is for the Store that Open returned; a view gets ErrForbidden.
+func (h *Upkeep) Stats(ctx context.Context) (Stats, error) {
+	s, err := h.operator(ctx, "Stats")
+	if err != nil {
+		return Stats{}, err
+	}
+	st := Stats{LostActivity: s.activity.Lost()}
+	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
+		err := tx.QueryRow(`SELECT (SELECT count(*) FROM users u WHERE `+listed+
+			`), (SELECT count(*) FROM collection WHERE name <> ''), (SELECT count(*) FROM project),
+				(SELECT coalesce(sum(memories), 0) FROM partition WHERE id NOT IN (`+kernel.TextPartitions+`)),
+				(SELECT coalesce(sum(passages), 0) FROM partition),
+				(SELECT count(*) FROM memory_revision), count(*), coalesce(sum(size), 0) FROM file WHERE state = 'stored'`).
+			Scan(&st.Users, &st.Collections, &st.Projects, &st.Memories, &st.Passages, &st.Revisions, &st.Files, &st.FileBytes)
+		if err != nil {
+			return err
+		}
+		if err := tx.QueryRow(`SELECT count(*) FILTER (WHERE state = 'stored'),
+			coalesce(sum(size) FILTER (WHERE state = 'stored'), 0), count(*) FILTER (WHERE state = 'leaving')
+			FROM file_object`).Scan(&st.Objects, &st.ObjectBytes, &st.GoneObjects); err != nil {
+			return err
+		}
+		size, err := s.db.Upkeep().Size(tx)
+		if err != nil {
+			return err
+		}
+		st.DatabaseBytes, st.FreeBytes, st.LogBytes = size.Database, size.Free, size.Log
+		all, err := db.Column[int64](tx, `SELECT id FROM partition`)
+		if err != nil {
+			return err
+		}
+		return s.embeddingStatus(tx, db.List(all), &st.Embedding)
+	})
+	return st, err
 }
