@@ -81,12 +81,12 @@ type NewMemory struct {
 	Similar int
 }
 
-// Stored is a memory as it was stored or changed.
-type Stored struct {
+// StoredMemory is a memory as it was stored or changed.
+type StoredMemory struct {
 	Memory
-	Indexed  bool      // searches find it by meaning; false: only by its words, until it has a vector
-	Similar  []Similar // earlier near duplicates, the most similar first
-	Warnings []string  // notes for the caller; the memory is stored
+	Indexed  bool            // searches find it by meaning; false: only by its words, until it has a vector
+	Similar  []SimilarMemory // earlier near duplicates, the most similar first
+	Warnings []string        // notes for the caller; the memory is stored
 
 	// ProjectCreated reports whether this call created the project.
 	ProjectCreated bool
@@ -95,9 +95,9 @@ type Stored struct {
 }
 
 // storedOf returns what a write has stored.
-func storedOf(w writing.Result) Stored {
-	return Stored{Memory: memoryOf(w.Memory), Indexed: w.Indexed, Warnings: w.Warnings, ProjectCreated: w.ProjectCreated,
-		Effect: Effect(w.Effect)}
+func storedOf(w writing.Result) StoredMemory {
+	return StoredMemory{Memory: memoryOf(w.Memory), Indexed: w.Indexed, Warnings: w.Warnings,
+		ProjectCreated: w.ProjectCreated, Effect: Effect(w.Effect)}
 }
 
 // Effect is the effect of a write by key, or with IfAbsent.
@@ -111,7 +111,7 @@ const (
 )
 
 // MarshalJSON returns the memory's form with indexed, similar, project_created and warnings.
-func (s Stored) MarshalJSON() ([]byte, error) {
+func (s StoredMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		writtenMemory
 		storedJSON
@@ -119,24 +119,24 @@ func (s Stored) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
-func (s *Stored) UnmarshalJSON(data []byte) error {
+func (s *StoredMemory) UnmarshalJSON(data []byte) error {
 	var beside storedJSON
 	var m Memory
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err
 	}
-	*s = Stored{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings,
+	*s = StoredMemory{Memory: m, Indexed: beside.Indexed, Similar: beside.Similar, Warnings: beside.Warnings,
 		ProjectCreated: beside.ProjectCreated, Effect: beside.Effect}
 	return nil
 }
 
 // storedJSON holds the additional members of a stored memory.
 type storedJSON struct {
-	Indexed        bool      `json:"indexed"`
-	Similar        []Similar `json:"similar,omitempty"`
-	ProjectCreated bool      `json:"project_created,omitempty"`
-	Warnings       []string  `json:"warnings,omitempty"`
-	Effect         Effect    `json:"effect,omitempty"`
+	Indexed        bool            `json:"indexed"`
+	Similar        []SimilarMemory `json:"similar,omitempty"`
+	ProjectCreated bool            `json:"project_created,omitempty"`
+	Warnings       []string        `json:"warnings,omitempty"`
+	Effect         Effect          `json:"effect,omitempty"`
 }
 
 // AddMemory stores a memory and returns it as stored. When it returns, the memory is durable and every search finds it.
@@ -144,10 +144,10 @@ type storedJSON struct {
 //
 // A project has one rule of each type: storing another memory of event type project-rule changes the existing rule,
 // which keeps its id, its collection, and every field not given.
-func (s *Store) AddMemory(ctx context.Context, m NewMemory) (Stored, error) {
+func (s *Store) AddMemory(ctx context.Context, m NewMemory) (StoredMemory, error) {
 	added, err := s.AddMemories(ctx, []NewMemory{m}, nil)
 	if err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	return added[0], nil
 }
@@ -163,43 +163,45 @@ type BatchOptions struct {
 //
 // Other writers wait while it writes, about a tenth of a second for a thousand short memories. [Upkeep.Import] gives
 // them turns.
-func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
-	return hooked(ctx, s, OperationStore, "AddMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
-		defer setGoNames[NewMemory](&err, "memories", "memories")
-		drafts, err := s.newDrafts(ctx, o, memories)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.IfAbsent }) {
-			return s.storeDrafts(ctx, drafts, options, nil, nil)
-		}
-		return s.storeOnce(ctx, drafts, options, (*writing.Writer).Add)
-	})
+func (s *Store) AddMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]StoredMemory, error) {
+	return hooked(ctx, s, OperationStore, "AddMemories",
+		func(ctx context.Context, o *operation) (_ []StoredMemory, err error) {
+			defer setGoNames[NewMemory](&err, "memories", "memories")
+			drafts, err := s.newDrafts(ctx, o, memories)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(drafts, func(d kernel.Draft) bool { return d.IfAbsent }) {
+				return s.storeDrafts(ctx, drafts, options, nil, nil)
+			}
+			return s.storeOnce(ctx, drafts, options, (*writing.Writer).Add)
+		})
 }
 
 // PutMemory stores a memory under its key, or updates the memory with this key in the same place to the given state:
 // content, metadata, tags and links are replaced, and fields that are not set are removed. CreatedAt only counts for a
 // new memory. An existing memory keeps its id, and its previous state is kept as a revision. If it is already in the
-// given state, nothing is written. Concurrent calls with the same key result in one memory. See [Stored.Effect].
-func (s *Store) PutMemory(ctx context.Context, m NewMemory) (Stored, error) {
+// given state, nothing is written. Concurrent calls with the same key result in one memory. See [StoredMemory.Effect].
+func (s *Store) PutMemory(ctx context.Context, m NewMemory) (StoredMemory, error) {
 	put, err := s.PutMemories(ctx, []NewMemory{m}, nil)
 	if err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	return put[0], nil
 }
 
 // PutMemories stores many memories under their keys, as [Store.PutMemory] does, in one commit: all of them or, after an
 // error, none. If several have the same key, the last one counts.
-func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]Stored, error) {
-	return hooked(ctx, s, OperationStore, "PutMemories", func(ctx context.Context, o *operation) (_ []Stored, err error) {
-		defer setGoNames[NewMemory](&err, "memories", "memories")
-		return s.putMemories(ctx, o, memories, options)
-	})
+func (s *Store) PutMemories(ctx context.Context, memories []NewMemory, options *BatchOptions) ([]StoredMemory, error) {
+	return hooked(ctx, s, OperationStore, "PutMemories",
+		func(ctx context.Context, o *operation) (_ []StoredMemory, err error) {
+			defer setGoNames[NewMemory](&err, "memories", "memories")
+			return s.putMemories(ctx, o, memories, options)
+		})
 }
 
 func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMemory,
-	options *BatchOptions) ([]Stored, error) {
+	options *BatchOptions) ([]StoredMemory, error) {
 	for i, m := range memories {
 		if err := valid.Key(m.Key); err != nil {
 			return nil, atPosition(err, i, len(memories))
@@ -225,7 +227,7 @@ func (s *Store) putMemories(ctx context.Context, o *operation, memories []NewMem
 
 // storeOnce stores drafts, without embedding again what the store already has.
 func (s *Store) storeOnce(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
-	write func(*writing.Writer, *kernel.Draft) (writing.Result, error)) ([]Stored, error) {
+	write func(*writing.Writer, *kernel.Draft) (writing.Result, error)) ([]StoredMemory, error) {
 	changed := false // stored content is gone, so it must be embedded after all
 	noticing := func(w *writing.Writer, d *kernel.Draft) (writing.Result, error) {
 		stored, err := write(w, d)
@@ -289,7 +291,7 @@ func (s *Store) embedsAtOnce(drafts []kernel.Draft) bool {
 // embedding, it calls look, unless nil, with each draft and its place.
 func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options *BatchOptions,
 	look func(db.Tx, writing.Destination, *kernel.Draft) error,
-	write func(*writing.Writer, *kernel.Draft) (writing.Result, error)) ([]Stored, error) {
+	write func(*writing.Writer, *kernel.Draft) (writing.Result, error)) ([]StoredMemory, error) {
 	var o BatchOptions
 	if options != nil {
 		o = *options
@@ -317,18 +319,18 @@ func (s *Store) storeDrafts(ctx context.Context, drafts []kernel.Draft, options 
 	if err := s.storeAddition(ctx, a); err != nil {
 		return nil, err
 	}
-	added := make([]Stored, len(drafts))
+	added := make([]StoredMemory, len(drafts))
 	for i, stored := range a.Stored {
 		added[i] = storedOf(stored)
 		added[i].Similar = slices.DeleteFunc(similar[i],
-			func(s Similar) bool { return s.ID == stored.ID }) // an existing rule, or the memory with this key
+			func(s SimilarMemory) bool { return s.ID == stored.ID }) // an existing rule, or the memory with this key
 		added[i].Similar = added[i].Similar[:min(len(added[i].Similar), drafts[i].Similar)]
 		if !stored.Indexed && !drafts[i].WordsOnly {
 			added[i].Warnings = append(added[i].Warnings, warnings...)
 		}
 	}
 	o.Progress("store", len(drafts), len(drafts))
-	if slices.ContainsFunc(added, func(a Stored) bool { return !a.Indexed }) {
+	if slices.ContainsFunc(added, func(a StoredMemory) bool { return !a.Indexed }) {
 		s.wake(ctx)
 	}
 	return added, nil

@@ -55,7 +55,7 @@ func open() *souvenir.Store {
 	return store
 }
 
-func add(store *souvenir.Store, memories ...souvenir.NewMemory) []souvenir.Stored {
+func add(store *souvenir.Store, memories ...souvenir.NewMemory) []souvenir.StoredMemory {
 	stored, err := store.AddMemories(context.Background(), memories, nil)
 	if err != nil {
 		log.Fatal(err)

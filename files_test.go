@@ -414,7 +414,7 @@ func TestFilesOfMemories(t *testing.T) {
 	newer := mustAddFile(t, s, NewFile{MemoryID: one.ID}, "newer")
 	other := mustAddFile(t, s, NewFile{MemoryID: three.ID}, "other")
 	mustAddFile(t, s, NewFile{}, "of none")
-	filesOf := func(s *Store, memories ...Stored) (files map[string][]File) {
+	filesOf := func(s *Store, memories ...StoredMemory) (files map[string][]File) {
 		err := s.read(t.Context(), func(tx db.Tx, v viewer) error {
 			ids := map[int64]string{}
 			var rows []int64

@@ -352,8 +352,8 @@ const (
 	Incoming Direction = "incoming" // the other one links to it
 )
 
-// Related is a memory reached over links.
-type Related struct {
+// RelatedMemory is a memory reached over links.
+type RelatedMemory struct {
 	Memory
 	Depth     int       // 1: linked directly
 	Direction Direction // of the link over which it was reached
@@ -362,7 +362,7 @@ type Related struct {
 }
 
 // MarshalJSON returns the memory's form with depth, direction and path.
-func (r Related) MarshalJSON() ([]byte, error) {
+func (r RelatedMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		writtenMemory
 		relatedJSON
@@ -370,13 +370,13 @@ func (r Related) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
-func (r *Related) UnmarshalJSON(data []byte) error {
+func (r *RelatedMemory) UnmarshalJSON(data []byte) error {
 	var beside relatedJSON
 	var m Memory
 	if err := withMemory(data, &m, &beside); err != nil {
 		return err
 	}
-	*r = Related{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path,
+	*r = RelatedMemory{Memory: m, Depth: beside.Depth, Direction: beside.Direction, Path: beside.Path,
 		Truncated: beside.Truncated}
 	return nil
 }
@@ -398,12 +398,12 @@ const (
 
 // RelatedMemories follows the links of a memory in both directions, up to depth links away (1 to 10), nearest first.
 // Each memory appears once, on one of its shortest paths; a memory that this view may not see ends a path.
-func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) (_ []Related, err error) {
+func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) (_ []RelatedMemory, err error) {
 	defer setGoNames[struct{}](&err, "id", "id", "depth", "depth")
 	if err := checkRange("depth", depth, 1, maxWalk); err != nil {
 		return nil, err
 	}
-	var all []Related
+	var all []RelatedMemory
 	err = s.read(ctx, func(tx db.Tx, v viewer) error {
 		start, err := kernel.LoadMemory(tx, v, id)
 		if err != nil {
@@ -416,7 +416,8 @@ func (s *Store) RelatedMemories(ctx context.Context, id string, depth int) (_ []
 }
 
 // walk follows links, up to depth links and most visible memories (0: any number), and reports whether there are more.
-func (s *Store) walk(tx db.Tx, v viewer, start kernel.Memory, depth, most int) (all []Related, more bool, err error) {
+func (s *Store) walk(tx db.Tx, v viewer, start kernel.Memory, depth, most int) (
+	all []RelatedMemory, more bool, err error) {
 	type step struct {
 		from      int64
 		direction Direction
@@ -464,15 +465,15 @@ func (s *Store) walk(tx db.Tx, v viewer, start kernel.Memory, depth, most int) (
 				path := append(append([]string{}, paths[from.from]...), m.ID)
 				paths[m.Row] = path
 				level = append(level, m.Row)
-				all = append(all, Related{Memory: memoryOf(m), Depth: d, Direction: from.direction, Path: path})
+				all = append(all, RelatedMemory{Memory: memoryOf(m), Depth: d, Direction: from.direction, Path: path})
 			}
 		}
 	}
 	return all, false, nil
 }
 
-// Similar is a near duplicate of a memory.
-type Similar struct {
+// SimilarMemory is a near duplicate of a memory.
+type SimilarMemory struct {
 	ID         string  `json:"id"`
 	Score      float64 `json:"score"` // as by [Likeness]; for own vectors, the cosine similarity, 0.9 to 1
 	Content    string  `json:"content"`
@@ -481,7 +482,7 @@ type Similar struct {
 }
 
 // Likeness returns how likely it is that two texts say the same, 0 to 1, by the built-in model and by their words,
-// numbers, names and negations. It is also the score of [Similar].
+// numbers, names and negations. It is also the score of [SimilarMemory].
 func Likeness(a, b string) float64 {
 	x, y := similarity.Read(a), similarity.Read(b)
 	return similarity.Score(x, y, similarity.CosineOf(x, y))
@@ -495,8 +496,8 @@ const candidates = 16
 
 // similarTo finds, for each draft that asks for it, the visible memories that say almost the same. It runs before the
 // drafts are stored, so none finds itself.
-func (s *Store) similarTo(ctx context.Context, drafts []kernel.Draft) ([][]Similar, error) {
-	all := make([][]Similar, len(drafts))
+func (s *Store) similarTo(ctx context.Context, drafts []kernel.Draft) ([][]SimilarMemory, error) {
+	all := make([][]SimilarMemory, len(drafts))
 	for i := range drafts {
 		d := &drafts[i]
 		if d.Similar == 0 || d.Vector == nil && d.Passages[0].Vector == nil {
@@ -514,7 +515,7 @@ func (s *Store) similarTo(ctx context.Context, drafts []kernel.Draft) ([][]Simil
 	return all, nil
 }
 
-func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) {
+func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]SimilarMemory, error) {
 	pq := preparedQuery{vector: d.Passages[0].Vector}
 	var q Query
 	if d.Vector != nil { // comparable only within its collection
@@ -551,9 +552,9 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]Similar, error) 
 		scores[h.Row] = min(1, float64(h.Score))
 	}
 	found, err := kernel.LoadRows(tx, v, kernel.WholeContent, rows)
-	var similar []Similar
+	var similar []SimilarMemory
 	for _, m := range found {
-		similar = append(similar, Similar{ID: m.ID, Score: scores[m.Row], Content: m.Content, Collection: m.Collection,
+		similar = append(similar, SimilarMemory{ID: m.ID, Score: scores[m.Row], Content: m.Content, Collection: m.Collection,
 			SharedBy: m.SharedBy})
 	}
 	return similar, err

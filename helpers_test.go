@@ -107,7 +107,7 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-func mustAdd(tb testing.TB, s *Store, m NewMemory) Stored {
+func mustAdd(tb testing.TB, s *Store, m NewMemory) StoredMemory {
 	tb.Helper()
 	added, err := s.AddMemory(context.Background(), m)
 	if err != nil {

@@ -457,9 +457,9 @@ func (o *operation) searchText(ctx context.Context, project ProjectRef, given st
 // outcome returns the number and the ids of an operation's memories.
 func (o *operation) outcome(result any) (count int, memories []Memory) {
 	switch r := result.(type) {
-	case Stored:
+	case StoredMemory:
 		memories = []Memory{r.Memory}
-	case []Stored:
+	case []StoredMemory:
 		for _, m := range r {
 			memories = append(memories, m.Memory)
 		}

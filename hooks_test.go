@@ -488,7 +488,7 @@ func TestIdleHooksChangeNothing(t *testing.T) {
 			}
 			m, err = s.UpdateMemory(t.Context(), m.ID, u)
 			if err == nil {
-				var back Stored
+				var back StoredMemory
 				if back, err = s.RestoreRevision(t.Context(), m.ID, 1); err == nil {
 					m.Warnings = append(m.Warnings, fmt.Sprint(back.ShownMetadata(), back.Content, back.EventTime.Unix()))
 				} else if errors.Is(err, ErrNotFound) { // nothing had changed

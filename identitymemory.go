@@ -94,34 +94,34 @@ func (s *Store) identityMemory(tx db.Tx, v viewer) (*kernel.Memory, error) {
 
 // SetIdentityMemory stores the caller's identity, or changes the stored one: its content and the metadata of an
 // [IdentityMemory]; everything else about it stays. As with any update, the past version is kept as a revision.
-func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ Stored, err error) {
+func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ StoredMemory, err error) {
 	defer setGoNames[IdentityMemory](&err, "metadata", "IdentityMemory")
 	if err := checkExpected(i.ExpectedRevision); err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	patch, err := jsonobject.Canonical("metadata", i.metadata())
 	if err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	own, err := kernel.Attributes{}.Patch(patch)
 	if err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	if err := valid.NewContent(i.Content); err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	m := NewMemory{Content: i.Content, EventType: EventIdentity, State: StateActive, Metadata: own.Own}
 	return hooked(ctx, s, OperationStore, "SetIdentityMemory",
-		func(ctx context.Context, o *operation) (_ Stored, err error) {
+		func(ctx context.Context, o *operation) (_ StoredMemory, err error) {
 			defer setGoNames[IdentityMemory](&err, "metadata", "IdentityMemory")
 			o.counts(1)
 			d, err := newDraft(m)
 			if err != nil {
-				return Stored{}, err
+				return StoredMemory{}, err
 			}
 			if o != nil {
 				if d, err = o.rewrite(ctx, &m, d); err != nil {
-					return Stored{}, err
+					return StoredMemory{}, err
 				}
 				for key := range patch { // takes over the changes of the hooks
 					patch[key] = d.Own[key]
@@ -129,7 +129,7 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ Stor
 				maps.Copy(patch, d.Own)
 				if d, err = newDraft(NewMemory{Content: m.Content, EventType: EventIdentity, State: StateActive,
 					Metadata: d.Own}); err != nil {
-					return Stored{}, err
+					return StoredMemory{}, err
 				}
 			}
 			return s.setIdentityMemory(ctx, d, patch, i.ExpectedRevision)
@@ -137,16 +137,16 @@ func (s *Store) SetIdentityMemory(ctx context.Context, i IdentityMemory) (_ Stor
 }
 
 func (s *Store) setIdentityMemory(ctx context.Context, d kernel.Draft, patch map[string]any,
-	expected int) (Stored, error) {
+	expected int) (StoredMemory, error) {
 	if err := s.checkWritable(); err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	drafts := []kernel.Draft{d}
 	warnings, err := s.embedDrafts(ctx, drafts, func(string, int, int) {})
 	if err != nil {
-		return Stored{}, wrap(err)
+		return StoredMemory{}, wrap(err)
 	}
-	var stored Stored
+	var stored StoredMemory
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		w, err := s.writing().NewWriter(tx, v)
 		if err != nil {

@@ -26,7 +26,7 @@ type MainMemory struct {
 
 	// Related are the memories up to two links away from it, in both directions, the nearest first, each once. At most
 	// 1,000.
-	Related []Related `json:"related_memories"`
+	Related []RelatedMemory `json:"related_memories"`
 
 	Warnings []string `json:"warnings,omitempty"` // notes for the caller, for example about parts left out
 }
@@ -40,11 +40,11 @@ const mainMemoryDepth = 2
 // MarshalJSON returns an object of project, memory, files, related_memories and warnings.
 func (m MainMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Project  Project   `json:"project"`
-		Memory   Memory    `json:"memory"`
-		Files    []File    `json:"files"`
-		Related  []Related `json:"related_memories"`
-		Warnings []string  `json:"warnings,omitempty"`
+		Project  Project         `json:"project"`
+		Memory   Memory          `json:"memory"`
+		Files    []File          `json:"files"`
+		Related  []RelatedMemory `json:"related_memories"`
+		Warnings []string        `json:"warnings,omitempty"`
 	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related), m.Warnings})
 }
 
@@ -138,7 +138,7 @@ func (m MainMemory) Within(tokens int) MainMemory {
 	}
 	m.Related = budget.Fitting(related, room)
 	if left := related[len(m.Related):]; len(left) > 0 {
-		direct := len(slices.DeleteFunc(slices.Clone(left), func(r Related) bool { return r.Depth > 1 }))
+		direct := len(slices.DeleteFunc(slices.Clone(left), func(r RelatedMemory) bool { return r.Depth > 1 }))
 		m.Warnings = append(m.Warnings, fmt.Sprintf(
 			"token_budget %d: related_memories shows %d of %d; omitting %d linked directly and %d further away. memory "+
 				"search with filter {\"related_memory_ids\": %q} "+

@@ -14,8 +14,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 )
 
-// Reranked is the score that [Options.Reranker] gave a hit. It adds nothing to the hit's own score.
-type Reranked struct {
+// Reranking is the score that [Options.Reranker] gave a hit. It adds nothing to the hit's own score.
+type Reranking struct {
 	Score float64 `json:"score"` // on the Reranker's own scale
 	From  int     `json:"from"`  // the previous rank
 }
@@ -128,11 +128,11 @@ func (s *Store) callReranker(ctx context.Context, query string, texts []string) 
 
 // order sorts hits by their scores, the highest first. Hits with the same score keep their order.
 func order(hits []Hit, scores []float64) {
-	reranked := make([]Reranked, len(hits))
+	reranked := make([]Reranking, len(hits))
 	for i := range hits {
-		reranked[i] = Reranked{Score: scores[i], From: i + 1}
+		reranked[i] = Reranking{Score: scores[i], From: i + 1}
 	}
-	slices.SortStableFunc(reranked, func(a, b Reranked) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(reranked, func(a, b Reranking) int { return cmp.Compare(b.Score, a.Score) })
 	before := slices.Clone(hits)
 	for i, r := range reranked {
 		hits[i] = before[r.From-1]

@@ -108,16 +108,16 @@ func (h *Insights) RevisionPage(ctx context.Context, id string, q RevisionQuery)
 // into one of the caller's with its id, which is created if need be; a warning says so if the memory stays where it is,
 // because only another user has a project with that id now. Links to memories that no longer exist are left out. A
 // vector of the caller's own is not part of a revision.
-func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (Stored, error) {
+func (s *Store) RestoreRevision(ctx context.Context, id string, number int) (StoredMemory, error) {
 	return hooked(ctx, s, OperationUpdate, "RestoreRevision",
-		func(ctx context.Context, o *operation) (_ Stored, err error) {
+		func(ctx context.Context, o *operation) (_ StoredMemory, err error) {
 			defer setGoNames[struct{}](&err, "id", "id", "revision", "number")
 			o.names(id)
 			return s.restoreRevision(ctx, o, id, number)
 		})
 }
 
-func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, number int) (Stored, error) {
+func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, number int) (StoredMemory, error) {
 	var current kernel.Memory
 	var former []Revision
 	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
@@ -128,25 +128,25 @@ func (s *Store) restoreRevision(ctx context.Context, o *operation, id string, nu
 		return err
 	})
 	if err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	if len(former) == 0 || former[0].Number != number {
-		return Stored{}, newError(KindNotFound, "revision",
+		return StoredMemory{}, newError(KindNotFound, "revision",
 			"{} %d of memory %s does not exist; it has revision %d now and keeps those before it",
 			number, show(id), current.Revision)
 	}
 	metadata, err := jsonobject.Canonical("metadata", former[0].Metadata)
 	if err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	a, err := kernel.AttributesOf(metadata)
 	if err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	restored := former[0].Content
 	if o != nil {
 		if restored, a, err = o.restoration(ctx, restored, a); err != nil {
-			return Stored{}, err
+			return StoredMemory{}, err
 		}
 	}
 	content := &kernel.Draft{Content: restored}

@@ -51,7 +51,7 @@ type NewRule struct {
 
 // StoredRule is a rule as stored.
 type StoredRule struct {
-	Stored
+	StoredMemory
 	Created bool // no such rule existed before
 }
 
@@ -70,7 +70,7 @@ func (r *StoredRule) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &given); err != nil {
 		return err
 	}
-	*r = StoredRule{Stored{Memory: given.Memory, Indexed: given.Indexed, Warnings: given.Warnings,
+	*r = StoredRule{StoredMemory{Memory: given.Memory, Indexed: given.Indexed, Warnings: given.Warnings,
 		ProjectCreated: given.ProjectCreated, Effect: given.Effect}, given.Created}
 	return nil
 }
@@ -462,7 +462,7 @@ func (s *Store) storeRule(tx db.Tx, v viewer, e ruleEdit, ready kernel.Prepared,
 	if err != nil {
 		return StoredRule{}, err
 	}
-	stored := StoredRule{Stored: storedOf(written), Created: len(present) == 0}
+	stored := StoredRule{StoredMemory: storedOf(written), Created: len(present) == 0}
 	stored.Warnings = slices.Concat(stored.Warnings, writing.Superfluous(present))
 	return stored, w.Flush()
 }

@@ -210,7 +210,7 @@ type Explanation struct {
 	Importance *Evidence `json:"importance,omitempty"`
 	State      *Evidence `json:"state,omitempty"`
 
-	Reranked *Reranked `json:"reranked,omitempty"` // the Reranker's score; nil: it was not called
+	Reranked *Reranking `json:"reranked,omitempty"` // the Reranker's score; nil: it was not called
 }
 
 // Evidence is one kind of evidence of a memory: how strong it is, 0 to 1, and what it adds to the score.

@@ -402,7 +402,7 @@ func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error
 // run again: it must reset its results each time, and have no other side effects that must happen only once.
 //
 // Only the built-in embedder runs within a transaction. With another one, texts are found by their words at first
-// ([Stored.Indexed] is false), and embedded once the transaction is done; searches within it are by words.
+// ([StoredMemory.Indexed] is false), and embedded once the transaction is done; searches within it are by words.
 //
 // Before functions of [Hooks] run within the transaction; After functions run when it has ended, with its error if it
 // was rolled back. Methods that need several transactions of their own return ErrInvalid within one: AddFile,

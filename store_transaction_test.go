@@ -84,7 +84,7 @@ func TestNoOtherEmbedderRunsWithinATransaction(t *testing.T) {
 	var calls atomic.Int32
 	s := openWords(t, filepath.Join(t.TempDir(), "slow.db"),
 		Options{Embedder: slowEmbedder{wordEmbedder("slow-1"), &calls}})
-	var stored Stored
+	var stored StoredMemory
 	err := s.Transaction(t.Context(), func(ctx context.Context) (err error) {
 		if stored, err = s.AddMemory(ctx, NewMemory{Content: "a copper kettle"}); err != nil {
 			return err
@@ -112,7 +112,7 @@ func TestTheBuiltInEmbedderRunsWithinATransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	var stored Stored
+	var stored StoredMemory
 	err = s.Transaction(t.Context(), func(ctx context.Context) (err error) {
 		stored, err = s.AddMemory(ctx, NewMemory{Content: "a copper kettle"})
 		return err

@@ -67,7 +67,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			if r.IntN(8) == 0 {
 				m.EventType, m.RuleType = EventProjectRule, RuleType(pick("do", "dont"))
 			}
-			var added Stored
+			var added StoredMemory
 			if added, err = v.AddMemory(ctx, m); err == nil {
 				memories = append(memories, added.ID)
 			}

@@ -59,38 +59,39 @@ type MemoryUpdate struct {
 
 // UpdateMemory changes a memory and keeps the previous state as a revision. New content is embedded in the same commit.
 // An update that changes nothing makes no revision.
-func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (Stored, error) {
-	return hooked(ctx, s, OperationUpdate, "UpdateMemory", func(ctx context.Context, o *operation) (_ Stored, err error) {
-		defer setGoNames[MemoryUpdate](&err, "id", "id")
-		o.names(id)
-		return s.updateMemory(ctx, o, id, u)
-	})
+func (s *Store) UpdateMemory(ctx context.Context, id string, u MemoryUpdate) (StoredMemory, error) {
+	return hooked(ctx, s, OperationUpdate, "UpdateMemory",
+		func(ctx context.Context, o *operation) (_ StoredMemory, err error) {
+			defer setGoNames[MemoryUpdate](&err, "id", "id")
+			o.names(id)
+			return s.updateMemory(ctx, o, id, u)
+		})
 }
 
-func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u MemoryUpdate) (_ Stored, err error) {
+func (s *Store) updateMemory(ctx context.Context, o *operation, id string, u MemoryUpdate) (_ StoredMemory, err error) {
 	defer setShownNames[MemoryUpdate](&err, "", u, u.ShownMetadata)
 	patch, err := u.patch()
 	if err == nil {
 		patch, err = o.rewriteUpdate(ctx, &u, patch)
 	}
 	if err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	if err := checkExpected(u.ExpectedRevision); err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	var c *kernel.Draft
 	switch {
 	case u.Content != nil:
 		if c, err = newContent(*u.Content, u.Embedding); err != nil {
-			return Stored{}, err
+			return StoredMemory{}, err
 		}
 	case u.Embedding != nil:
-		return Stored{}, invalid("embedding", "{} is given without content; a vector belongs to its content")
+		return StoredMemory{}, invalid("embedding", "{} is given without content; a vector belongs to its content")
 	}
 	times, err := u.times(s.now())
 	if err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	return s.change(ctx, id, u.ExpectedRevision, c, times,
 		func(_ *writing.Writer, before kernel.Attributes) (kernel.Attributes, error) {
@@ -206,18 +207,18 @@ func newContent(content string, vector []float32) (*kernel.Draft, error) {
 // change is the common part of updates and restorations: it embeds content (nil: unchanged), and then, in one
 // transaction, writes it and the attributes that patch returns for the present ones.
 func (s *Store) change(ctx context.Context, id string, expected int, content *kernel.Draft, times func(*kernel.Memory),
-	patch func(*writing.Writer, kernel.Attributes) (kernel.Attributes, error)) (Stored, error) {
+	patch func(*writing.Writer, kernel.Attributes) (kernel.Attributes, error)) (StoredMemory, error) {
 	if err := s.checkWritable(); err != nil {
-		return Stored{}, err
+		return StoredMemory{}, err
 	}
 	var warnings []string
 	if content != nil {
 		var err error
 		if content, warnings, err = s.embedChange(ctx, id, expected, content); err != nil {
-			return Stored{}, wrap(err)
+			return StoredMemory{}, wrap(err)
 		}
 	}
-	var changed Stored
+	var changed StoredMemory
 	var moved bool
 	err := s.write(ctx, func(tx db.Tx, v viewer) error {
 		before, err := kernel.LoadForWriting(tx, v, id)

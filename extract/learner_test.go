@@ -197,7 +197,7 @@ func TestLearnedMemoriesAreUpdatedSupersededAndForgotten(t *testing.T) {
 func TestHostileProposalsAreRefused(t *testing.T) {
 	store := open(t)
 	ctx := t.Context()
-	add := func(m souvenir.NewMemory) souvenir.Stored {
+	add := func(m souvenir.NewMemory) souvenir.StoredMemory {
 		t.Helper()
 		stored, err := store.AddMemory(ctx, m)
 		if err != nil {

@@ -162,7 +162,7 @@ func shortExplanation(e *souvenir.Explanation) *souvenir.Explanation {
 	s := souvenir.Explanation{Words: evidence(e.Words), Meaning: evidence(e.Meaning), Late: evidence(e.Late),
 		Exact: short(e.Exact), Asking: short(e.Asking), Speaker: short(e.Speaker)}
 	if e.Reranked != nil {
-		s.Reranked = &souvenir.Reranked{Score: short(e.Reranked.Score), From: e.Reranked.From}
+		s.Reranked = &souvenir.Reranking{Score: short(e.Reranked.Score), From: e.Reranked.From}
 	}
 	for _, l := range e.Neighbours {
 		l.Value, l.Gain = short(l.Value), short(l.Gain)

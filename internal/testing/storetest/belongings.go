@@ -40,7 +40,7 @@ func sharingCollections(f *fixture) {
 	p := share(f)
 	p.owner.addCollection(souvenir.NewCollection{Name: "merger talks"})
 	p.owner.addCollection(souvenir.NewCollection{Name: "own", VectorSize: 3, OwnVectors: true})
-	store := func(name string, vector []float32) (souvenir.Stored, error) {
+	store := func(name string, vector []float32) (souvenir.StoredMemory, error) {
 		return p.writer.store.AddMemory(f.ctx,
 			souvenir.NewMemory{Collection: name, Content: "x", ProjectID: apollo.ID, Embedding: vector})
 	}

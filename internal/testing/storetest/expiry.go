@@ -32,7 +32,7 @@ func expiry() concept {
 var soon = start.Add(time.Hour)
 
 // expire stores a memory that expires soon.
-func (f *fixture) expire(m souvenir.NewMemory) souvenir.Stored {
+func (f *fixture) expire(m souvenir.NewMemory) souvenir.StoredMemory {
 	f.Helper()
 	m.ExpiresAt = soon
 	return f.add(m)
@@ -70,7 +70,7 @@ func expiredIsGone(f *fixture) {
 	f.equal("selected", deleted.Selected, 1)
 }
 
-func (f *fixture) walk(id string) []souvenir.Related {
+func (f *fixture) walk(id string) []souvenir.RelatedMemory {
 	f.Helper()
 	related, err := f.reader.RelatedMemories(f.ctx, id, 1)
 	f.check("RelatedMemories", err)

@@ -43,7 +43,7 @@ func (f *fixture) inAnother(test func(other *fixture)) {
 }
 
 // furnish stores memories of two users, with all fields.
-func furnish(f *fixture) (first souvenir.Stored) {
+func furnish(f *fixture) (first souvenir.StoredMemory) {
 	f.Helper()
 	f.addCollection(souvenir.NewCollection{Name: "garden", Description: "what grows"})
 	first = f.add(souvenir.NewMemory{Collection: "garden", Content: "the rose is red", ProjectName: "Beds",

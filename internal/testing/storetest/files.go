@@ -397,9 +397,9 @@ func fileUpdates(f *fixture) {
 
 func fileOutlivesMemory(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "box"})
-	for i, remove := range []func(m souvenir.Stored) error{
-		func(m souvenir.Stored) error { return f.store.DeleteMemory(f.ctx, m.ID) },
-		func(souvenir.Stored) error {
+	for i, remove := range []func(m souvenir.StoredMemory) error{
+		func(m souvenir.StoredMemory) error { return f.store.DeleteMemory(f.ctx, m.ID) },
+		func(souvenir.StoredMemory) error {
 			return f.store.DeleteCollection(f.ctx, "box", &souvenir.DeletionOptions{WithMemories: true})
 		},
 	} {

@@ -94,7 +94,7 @@ func (f *fixture) check(what string, err error) {
 }
 
 // add stores a memory.
-func (f *fixture) add(m souvenir.NewMemory) souvenir.Stored {
+func (f *fixture) add(m souvenir.NewMemory) souvenir.StoredMemory {
 	f.Helper()
 	stored, err := f.store.AddMemory(f.ctx, m)
 	f.check("AddMemory "+brief(m.Content), err)
@@ -132,19 +132,19 @@ func (f *fixture) get(id string) souvenir.Memory {
 	return m
 }
 
-func (f *fixture) update(id string, u souvenir.MemoryUpdate) souvenir.Stored {
+func (f *fixture) update(id string, u souvenir.MemoryUpdate) souvenir.StoredMemory {
 	f.Helper()
 	stored, err := f.store.UpdateMemory(f.ctx, id, u)
 	f.check(fmt.Sprintf("UpdateMemory %s %s", id, toJSON(u.Metadata)), err)
 	return stored
 }
 
-func (f *fixture) patch(id string, metadata map[string]any) souvenir.Stored {
+func (f *fixture) patch(id string, metadata map[string]any) souvenir.StoredMemory {
 	f.Helper()
 	return f.update(id, souvenir.MemoryUpdate{ShownMetadata: metadata})
 }
 
-func (f *fixture) rewrite(id, content string) souvenir.Stored {
+func (f *fixture) rewrite(id, content string) souvenir.StoredMemory {
 	f.Helper()
 	return f.update(id, souvenir.MemoryUpdate{Content: &content})
 }
@@ -327,12 +327,12 @@ func texts(memories []souvenir.Memory) []string {
 }
 
 func ids[M interface {
-	souvenir.Stored | souvenir.Memory | souvenir.Hit
+	souvenir.StoredMemory | souvenir.Memory | souvenir.Hit
 }](memories []M) []string {
 	var all []string
 	for _, m := range memories {
 		switch m := any(m).(type) {
-		case souvenir.Stored:
+		case souvenir.StoredMemory:
 			all = append(all, m.ID)
 		case souvenir.Memory:
 			all = append(all, m.ID)

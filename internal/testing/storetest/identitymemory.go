@@ -55,7 +55,7 @@ func identityNewest(f *fixture) {
 }
 
 func identitySet(f *fixture) {
-	set := func(i souvenir.IdentityMemory) souvenir.Stored {
+	set := func(i souvenir.IdentityMemory) souvenir.StoredMemory {
 		f.Helper()
 		stored, err := f.store.SetIdentityMemory(f.ctx, i)
 		f.check("SetIdentityMemory", err)

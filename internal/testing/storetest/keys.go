@@ -27,7 +27,7 @@ func keys() concept {
 	}}
 }
 
-func (f *fixture) put(m souvenir.NewMemory) souvenir.Stored {
+func (f *fixture) put(m souvenir.NewMemory) souvenir.StoredMemory {
 	f.Helper()
 	stored, err := f.store.PutMemory(f.ctx, m)
 	f.check("PutMemory", err)

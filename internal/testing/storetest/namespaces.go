@@ -39,7 +39,7 @@ func (f *fixture) in(namespace, user string) *fixture {
 }
 
 // equip stores one of everything for a user. All users get the same names; the contents say whose they are.
-func (f *fixture) equip(whose string) (memory souvenir.Stored, file souvenir.File) {
+func (f *fixture) equip(whose string) (memory souvenir.StoredMemory, file souvenir.File) {
 	f.Helper()
 	f.addCollection(souvenir.NewCollection{Name: "notes", Description: "of " + whose})
 	_, err := f.store.AddProject(f.ctx, souvenir.NewProject{ID: "p", Name: "Plan"})
@@ -125,7 +125,7 @@ func (f *fixture) holdings() map[string]string {
 func namespacesApart(f *fixture) {
 	places := map[string]*fixture{"the default's": f.in("", "anna"), "the shop's": f.in(shop, "anna"), "crm's": f.in(crm,
 		"anna")}
-	memories, files := map[string]souvenir.Stored{}, map[string]souvenir.File{}
+	memories, files := map[string]souvenir.StoredMemory{}, map[string]souvenir.File{}
 	for whose, view := range places {
 		memories[whose], files[whose] = view.equip(whose)
 	}

@@ -24,7 +24,7 @@ func projectNames() concept {
 }
 
 // stored stores a text in a project and returns the result.
-func (f *fixture) stored(project, content string) souvenir.Stored {
+func (f *fixture) stored(project, content string) souvenir.StoredMemory {
 	f.Helper()
 	return f.add(souvenir.NewMemory{Content: content, ProjectName: project})
 }

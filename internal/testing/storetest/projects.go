@@ -368,7 +368,7 @@ func projectRenameRestore(f *fixture) {
 		_, err := f.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: id}, souvenir.ProjectUpdate{Name: &name})
 		f.check("UpdateProject", err)
 	}
-	restore := func(id string, revision int) souvenir.Stored {
+	restore := func(id string, revision int) souvenir.StoredMemory {
 		f.Helper()
 		restored, err := f.store.RestoreRevision(f.ctx, id, revision)
 		f.check("RestoreRevision", err)

@@ -162,7 +162,7 @@ func revisionRestoreOthers(f *fixture) {
 	for _, id := range []string{"gone", "kept"} {
 		bob.addProject(souvenir.NewProject{ID: id})
 	}
-	restore := func(id string) souvenir.Stored {
+	restore := func(id string) souvenir.StoredMemory {
 		f.Helper()
 		restored, err := ann.store.RestoreRevision(f.ctx, id, 1)
 		f.check("RestoreRevision", err)

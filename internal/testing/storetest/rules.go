@@ -356,7 +356,7 @@ func ruleConcurrent(f *fixture) {
 			contents[i] = "rule of " + nameOf(i)
 			var err error
 			if i%4 == 3 {
-				var m souvenir.Stored
+				var m souvenir.StoredMemory
 				m, err = stores[i%2].AddMemory(f.ctx,
 					souvenir.NewMemory{Content: contents[i], ProjectName: "apollo", EventType: "project-rule", RuleType: "do"})
 				ids[i] = m.ID

@@ -556,7 +556,7 @@ func sharingOwners(f *fixture) {
 
 func sharingRace(f *fixture) {
 	var group sync.WaitGroup
-	stored := make([]souvenir.Stored, 16)
+	stored := make([]souvenir.StoredMemory, 16)
 	for i := range stored {
 		s := f.store
 		if i%2 == 1 {

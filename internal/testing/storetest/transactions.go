@@ -20,7 +20,7 @@ func transactions() concept {
 
 func transactionWhole(f *fixture) {
 	var project souvenir.Project
-	var first, second souvenir.Stored
+	var first, second souvenir.StoredMemory
 	turn := souvenir.Turn{Role: "user", Content: "the valve leaks"}
 	f.check("Transaction", f.store.Transaction(f.ctx, func(ctx context.Context) (err error) {
 		project, err = f.store.AddProject(ctx, souvenir.NewProject{ID: "boiler"})

@@ -28,7 +28,7 @@ func turns() concept {
 }
 
 // said stores a memory of a conversation.
-func (f *fixture) said(conversation, content string, metadata map[string]any) souvenir.Stored {
+func (f *fixture) said(conversation, content string, metadata map[string]any) souvenir.StoredMemory {
 	f.Helper()
 	all := map[string]any{"conv": conversation}
 	for key, value := range metadata {

@@ -69,7 +69,7 @@ func of(m Memory) outcome { return outcome{Text: m.Content, ID: m.ID, Revision: 
 func onMemory(ctx context.Context, s *Store, c call) (o outcome, err error) {
 	s = s.As(Access{User: anna})
 	var m Memory
-	var stored Stored
+	var stored StoredMemory
 	switch c.Verb {
 	case "get":
 		m, err = s.GetMemoryByKey(ctx, MemoryKey{Key: c.Object})

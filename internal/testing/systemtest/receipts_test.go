@@ -69,7 +69,7 @@ func fillForReceipt(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	view := s.As(Access{User: "anna"})
-	var last Stored
+	var last StoredMemory
 	first, err := view.AddMemory(t.Context(), NewMemory{Content: "away"})
 	if err != nil {
 		t.Fatal(err)

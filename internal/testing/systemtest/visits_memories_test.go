@@ -109,7 +109,7 @@ var visits = map[string]func(v visit){
 	},
 	"Transaction": func(v visit) { // in it, a user's view sees no more, and writes as itself
 		other := v.n.store.As(Access{User: "a stranger of the transaction"})
-		var stored Stored
+		var stored StoredMemory
 		var refused error
 		undone := errors.New("undone")
 		// The transaction is the operator's; views in it stay limited.
@@ -333,29 +333,29 @@ var visits = map[string]func(v visit){
 			func(s *Store, name string) (any, error) { return s.Insights().Tags(v.Context(), name) })
 	},
 	"AddMemory": func(v visit) {
-		v.adds("AddMemory", func(s *Store, m NewMemory) (Stored, error) { return s.AddMemory(v.Context(), m) })
+		v.adds("AddMemory", func(s *Store, m NewMemory) (StoredMemory, error) { return s.AddMemory(v.Context(), m) })
 	},
 	"AddMemories": func(v visit) {
-		v.adds("AddMemories", func(s *Store, m NewMemory) (Stored, error) {
+		v.adds("AddMemories", func(s *Store, m NewMemory) (StoredMemory, error) {
 			added, err := s.AddMemories(v.Context(), []NewMemory{m}, nil)
 			if err != nil {
-				return Stored{}, err
+				return StoredMemory{}, err
 			}
 			return added[0], nil
 		})
 	},
 	"PutMemory": func(v visit) {
-		v.adds("PutMemory", func(s *Store, m NewMemory) (Stored, error) {
+		v.adds("PutMemory", func(s *Store, m NewMemory) (StoredMemory, error) {
 			m.Key = "a key"
 			return s.PutMemory(v.Context(), m)
 		})
 	},
 	"PutMemories": func(v visit) {
-		v.adds("PutMemories", func(s *Store, m NewMemory) (Stored, error) {
+		v.adds("PutMemories", func(s *Store, m NewMemory) (StoredMemory, error) {
 			m.Key = "a key"
 			put, err := s.PutMemories(v.Context(), []NewMemory{m}, nil)
 			if err != nil {
-				return Stored{}, err
+				return StoredMemory{}, err
 			}
 			return put[0], nil
 		})
@@ -431,7 +431,7 @@ func (v visit) counts(what string, done BulkReport, err error) {
 	}
 }
 
-func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
+func (v visit) adds(what string, add func(*Store, NewMemory) (StoredMemory, error)) {
 	v.Helper()
 	for _, m := range neighbours {
 		id := v.n.ids[m.name]
@@ -441,7 +441,7 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (Stored, error)) {
 		}
 		if err == nil {
 			if found := slices.ContainsFunc(added.Similar,
-				func(s Similar) bool { return s.ID == id }); found != slices.Contains(v.sees, m.name) {
+				func(s SimilarMemory) bool { return s.ID == id }); found != slices.Contains(v.sees, m.name) {
 				v.Errorf("%s hints at %s: %v, want %v", what, m.name, found, !found)
 			}
 			if err := v.view.DeleteMemory(v.Context(), added.ID); err != nil {

@@ -76,7 +76,7 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(path)
 })
 
-func mustAdd(t testing.TB, s *Store, m NewMemory) Stored {
+func mustAdd(t testing.TB, s *Store, m NewMemory) StoredMemory {
 	t.Helper()
 	added, err := s.AddMemory(t.Context(), m)
 	if err != nil {

@@ -67,7 +67,7 @@ func (s *Service) addMemory(w http.ResponseWriter, r *http.Request, c request.Ca
 }
 
 // added redirects to a memory that was stored, or to the page that compares it with its near duplicates.
-func (s *Service) added(c request.Caller, stored souvenir.Stored) web.Redirect {
+func (s *Service) added(c request.Caller, stored souvenir.StoredMemory) web.Redirect {
 	path, text := "/memories/"+stored.ID, "Memory stored."
 	if len(stored.Similar) > 0 {
 		ids := []string{stored.ID}
