@@ -4,8 +4,8 @@
 //	handler := server.New(store, &server.Options{PublicURL: "https://memory.example.com"})
 //	err := server.Serve(ctx, listener, handler, nil)
 //
-// routes.go is the table of everything that is served; /openapi.json describes it for programs. Every request
-// except those to the open routes carries a credential, works through that credential's view of the store, and is
-// therefore limited to what [souvenir.Store.As] allows. All errors have one form, errors.go, and only errors that
-// the caller caused are explained to the caller.
+// routes.go has the table of everything that is served, to which a few other files and the rooms add theirs;
+// /openapi.json describes it for programs. Every request except those to the open routes carries a credential, works
+// through that credential's view of the store, and is therefore limited to what [souvenir.Store.As] allows. All errors
+// have one form, errors.go, and only errors that the caller caused are explained to the caller.
 package server
