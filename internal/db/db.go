@@ -38,8 +38,10 @@ type DB interface {
 	// checked only at the commit.
 	//
 	// Serializable includes rows that do not exist: if fn looks for a row and does not find it, no other transaction adds
-	// it before fn's work is committed. So a rule that fn checks by reading, such as a quota, the last administrator, or
-	// one rule per type in a project, still holds when it writes.
+	// it before fn's work is committed. A statement may violate a constraint because of a row that the snapshot does not
+	// show. An engine must then run fn again, so that it finds the row, before Write may report the error. So a rule
+	// that fn checks by reading, such as a quota, the last administrator, or one rule per type in a project, still holds
+	// when it writes.
 	Write(ctx context.Context, fn func(Tx) error) error
 
 	// ReadOnly reports whether every Write returns ErrReadOnly.

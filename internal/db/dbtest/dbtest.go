@@ -65,6 +65,7 @@ func Tests(e Engine) []Test {
 		{"a Read writes nothing", readWritesNothing},
 		{"Writes do not overlook each other", func(t *testing.T, d db.DB) { noWriteSkew(t, d, d) }},
 		{"a Write that finds nothing is not alone in that", func(t *testing.T, d db.DB) { noPhantoms(t, d, d) }},
+		{"a Write that adds what it did not find runs again", func(t *testing.T, d db.DB) { noPhantomKeys(t, d, d) }},
 		{"a Write that runs again sees none of its first run", func(t *testing.T, d db.DB) { runsAgain(t, e, d) }},
 		{"an error undoes the work of its Write alone", errorUndoesItsOwn},
 		{"a Write whose statement cannot be read may be lost as a whole", failedRead},
@@ -141,6 +142,7 @@ var Others = []struct {
 	{"what a Write has answered is there after opening again", durable},
 	{"what a Write has answered is there after a kill", survivesKill},
 	{"Writes of two handles do not overlook each other", handlesSerialize},
+	{"an id and a name by two handles do not look alike", idsAndNames},
 	{"changes by one handle are seen by the other", handlesSeeEachOther},
 	{"changes are not missed among writers with two handles", func(t *testing.T, e Engine) {
 		one, other := twoHandles(t, e)

@@ -41,6 +41,11 @@ func handlesSerialize(t *testing.T, e Engine) {
 		return err
 	})
 	noPhantoms(t, one, other)
+	write(t, one, func(tx db.Tx) error {
+		_, err := tx.Exec(`DELETE FROM setting WHERE key LIKE 'test %'`)
+		return err
+	})
+	noPhantomKeys(t, one, other)
 }
 
 func handlesSeeEachOther(t *testing.T, e Engine) {

@@ -51,10 +51,7 @@ func noWriteSkew(t *testing.T, d, other db.DB) {
 					if err := tx.QueryRow(`SELECT sum(value) FROM setting WHERE key LIKE 'test %'`).Scan(&onDuty); err != nil {
 						return err
 					}
-					looked.Add(1)
-					for end := time.Now().Add(meeting); looked.Load() < 2 && time.Now().Before(end); {
-						time.Sleep(time.Millisecond)
-					}
+					meetOthers(&looked, 2)
 					if onDuty < 2 {
 						return nil
 					}
@@ -73,39 +70,6 @@ func noWriteSkew(t *testing.T, d, other db.DB) {
 			return errors.Join(err, err2)
 		})
 	}
-}
-
-// A row that is missing when fn looks for it is still missing when the Write ends: of several that find nothing,
-// only one goes on.
-func noPhantoms(t *testing.T, d, other db.DB) {
-	const writers = 4
-	var looked atomic.Int32
-	var wg sync.WaitGroup
-	for w := range writers {
-		handle := []db.DB{d, other}[w%2]
-		wg.Go(func() {
-			err := handle.Write(t.Context(), func(tx db.Tx) error {
-				n, err := count(tx)
-				looked.Add(1)
-				for end := time.Now().Add(meeting); looked.Load() < writers && time.Now().Before(end); {
-					time.Sleep(time.Millisecond)
-				}
-				if err != nil || n > 0 {
-					return err
-				}
-				return set(tx, key(w), 1)
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	read(t, d, func(tx db.Tx) error {
-		n, err := count(tx)
-		equal(t, "rows (there must be one)", n, 1)
-		return err
-	})
 }
 
 // addWhole adds a memory with a tag, and a passage whose term is its name, in each way in which an engine may keep rows

@@ -330,6 +330,23 @@ func (r newestRow) Scan(dest ...any) error {
 	return r.d.Read(context.Background(), func(tx db.Tx) error { return tx.QueryRow(r.query, r.args...).Scan(dest...) })
 }
 
+// staleWrite reads each single row from a snapshot that was taken before the Write.
+func staleWrite(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
+	return d.Read(ctx, func(before db.Tx) error {
+		if err := before.QueryRow(`SELECT count(*) FROM setting`).Scan(new(int)); err != nil {
+			return err
+		}
+		return d.Write(ctx, func(tx db.Tx) error { return fn(beside{tx, before}) })
+	})
+}
+
+type beside struct {
+	db.Tx
+	before db.Tx
+}
+
+func (b beside) QueryRow(query string, args ...any) db.Row { return b.before.QueryRow(query, args...) }
+
 // bare is a context that does not know the calls around it.
 type bare struct{ context.Context }
 
@@ -386,6 +403,7 @@ var wrongs = []struct {
 	{"an error undoes the work of its Write alone", wrong{write: (&outside{queued: true}).Write}},
 	{"changes are complete, or say that they are not", wrong{tx: func(tx db.Tx) db.Tx { return missing{tx} }}},
 	{"a Write that runs again sees none of its first run", wrong{write: twice()}},
+	{"a Write that adds what it did not find runs again", wrong{write: staleWrite}},
 	{"a Read sees one snapshot", wrong{read: func(ctx context.Context, d db.DB, fn func(db.Tx) error) error {
 		return d.Read(ctx, func(tx db.Tx) error { return fn(newest{tx, d}) })
 	}}},
