@@ -99,12 +99,12 @@ func (v Viewer) successor() string {
 const Successor = `s.supersedes = m.uid AND s.partition_id = m.partition_id`
 
 // AsOf is the condition that a memory m was created by a time, and valid then, as known then. It is to be appended to
-// another condition. Without the + 0, an engine may read the partition along an index by time, for each of
-// its memories; SQLite does.
+// another condition. Without [db.NoIndex], SQLite may read the partition along an index by time, for each of its
+// memories.
 func (v Viewer) AsOf(at int64) (condition string, args []any) {
-	return `m.created_at + 0 <= ? AND (m.valid_from IS NULL OR m.valid_from <= ?)
+	return db.NoIndex + `m.created_at <= ? AND (m.valid_from IS NULL OR m.valid_from <= ?)
 		AND (m.valid_until IS NULL OR m.valid_until > ?) AND NOT EXISTS (SELECT 1 FROM memory s WHERE ` + Successor +
-			v.Alive(`s`) + ` AND s.created_at + 0 <= ? AND (s.valid_from IS NULL OR s.valid_from <= ?))`,
+			v.Alive(`s`) + ` AND ` + db.NoIndex + `s.created_at <= ? AND (s.valid_from IS NULL OR s.valid_from <= ?))`,
 		[]any{at, at, at, at, at}
 }
 

@@ -82,7 +82,7 @@ func (order Order) SQL(table string) string {
 	return table + column + direction + table + `.uid`
 }
 
-// PartitionList returns the ids for json_each.
+// PartitionList returns the ids for [db.Integers].
 func (sel Selection) PartitionList() string {
 	ids := make([]int64, len(sel.Partitions))
 	for i, p := range sel.Partitions {
@@ -181,7 +181,7 @@ func (sel Selection) Page(tx db.Tx, order Order, limit, offset int) ([]int64, er
 	if order.Opens(tx) {
 		return order.Opened(tx, from, limit, offset, args...)
 	}
-	return db.Column[int64](tx, `SELECT m.id `+from+` ORDER BY +`+order.SQL(`m`)+` LIMIT ? OFFSET ?`,
+	return db.Column[int64](tx, `SELECT m.id `+from+` ORDER BY `+db.NoIndex+order.SQL(`m`)+` LIMIT ? OFFSET ?`,
 		append(args, limit, offset)...)
 }
 

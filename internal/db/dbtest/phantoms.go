@@ -69,7 +69,7 @@ func noPhantomKeys(t *testing.T, d, other db.DB) {
 	}
 	read(t, d, func(tx db.Tx) error {
 		n, err := count(tx)
-		equal(t, "rows, of which each round adds one", n, 5)
+		equal(t, "rows (each round adds one)", n, 5)
 		return err
 	})
 }

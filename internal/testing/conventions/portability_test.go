@@ -53,7 +53,7 @@ var sqliteOnly = []struct {
 	{"LIKE", regexp.MustCompile(`([^)y]|[^e]y) LIKE\b`)},    // case-sensitive in some; lower() and name_key are folded
 	{"NULLS", regexp.MustCompile(`\bNULLS (FIRST|LAST)\b`)}, // not everywhere, and the default order differs
 	{"AS INTEGER", regexp.MustCompile(`\bAS INTEGER\b`)},    // 32 bits in other engines
-	{"unary +", regexp.MustCompile(`(^|[ (,\n\t])\+[a-z]`)}, // see db.NoIndex
+	{"unary +", regexp.MustCompile(`(^|[ (,\n\t])\+[a-z…]|\w \+ 0\b`)}, // see db.NoIndex
 	{"WITH before a write", regexp.MustCompile( // engines recognise a write by its first word
 		`(?s)^[\s(]*(…|WITH\b)(.*[\s)])?(INSERT INTO|UPDATE [a-z_]+ SET|DELETE FROM)\b`)},
 }
@@ -263,6 +263,19 @@ func TestSpellingsOfFilesOfOneNameAreCountedApart(t *testing.T) {
 
 func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
 	atRoot(t)
+	finds := func(name, text string) {
+		i := slices.IndexFunc(sqliteOnly, func(s struct {
+			name    string
+			pattern *regexp.Regexp
+		}) bool {
+			return s.name == name
+		})
+		if i < 0 || !sqliteOnly[i].pattern.MatchString(text) || !statement.MatchString(text) {
+			t.Errorf("%s does not find %s, want it found in the statement", name, text)
+		}
+	}
+	finds("unary +", `SELECT 1 ORDER BY +… LIMIT 1`)
+	finds("unary +", `WHERE a.b + 0 <= ?`)
 	for name, text := range map[string]string{
 		"ifnull": `SELECT ifnull(a, 0)`, "iif": `SELECT iif(a, b, c)`, "IS ?": `WHERE a IS b.c`,
 		"COLLATE":       `WHERE a = 'b' COLLATE NOCASE`,
@@ -281,15 +294,7 @@ func TestEveryPatternOfSQLiteOnlySpellingFinds(t *testing.T) {
 		"AS INTEGER": `SELECT CAST(a AS INTEGER)`, "unary +": `WHERE +a = 1`,
 		"WITH before a write": "WITH RECURSIVE a (b) AS (SELECT 1)\n\tUPDATE c SET d = 1 WHERE e IN (SELECT b FROM a)",
 	} {
-		i := slices.IndexFunc(sqliteOnly, func(s struct {
-			name    string
-			pattern *regexp.Regexp
-		}) bool {
-			return s.name == name
-		})
-		if i < 0 || !sqliteOnly[i].pattern.MatchString(text) || !statement.MatchString(text) {
-			t.Errorf("%s does not find %s, want it found in the statement", name, text)
-		}
+		finds(name, text)
 	}
 	for _, portable := range []string{`SELECT max(a) FROM b, c WHERE d IN (SELECT 1) AND e IS NOT NULL`,
 		`UPDATE users SET a = coalesce(b, 0)`, `count(*), max(a), min(b)`,
