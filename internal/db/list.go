@@ -14,7 +14,6 @@ const (
 	Integers1 = `(SELECT value FROM json_each(?1))`
 	Integers2 = `(SELECT value FROM json_each(?2))`
 	Texts     = `(SELECT e.value FROM json_each(?) e)`
-	Texts1    = `(SELECT e.value FROM json_each(?1) e)`
 
 	// Values holds integers, floats and texts.
 	Values = `(SELECT v.value FROM json_each(?) v)`
@@ -23,7 +22,6 @@ const (
 	// r.value and their places in it, from 0, in r.key.
 	Numbered  = `(SELECT key, value FROM json_each(?))`
 	Numbered1 = `(SELECT key, value FROM json_each(?1))`
-	Numbered2 = `(SELECT key, value FROM json_each(?2))`
 	Numbered3 = `(SELECT key, value FROM json_each(?3))`
 	Numbered4 = `(SELECT key, value FROM json_each(?4))`
 )

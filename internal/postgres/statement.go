@@ -60,11 +60,9 @@ var spelling = []string{
 	db.Integers1, integers(`?1`),
 	db.Integers2, integers(`?2`),
 	db.Texts, texts(`?`),
-	db.Texts1, texts(`?1`),
 	db.Values, `(SELECT v.value FROM jsonb_array_elements(list_json(?)) v)`,
 	db.Numbered, numbered(`?`),
 	db.Numbered1, numbered(`?1`),
-	db.Numbered2, numbered(`?2`),
 	db.Numbered3, numbered(`?3`),
 	db.Numbered4, numbered(`?4`),
 }

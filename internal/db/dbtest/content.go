@@ -297,6 +297,11 @@ func dialect(t *testing.T, d db.DB) {
 				""},
 			"a numbered parameter": {`SELECT key FROM setting WHERE key <> ?2 AND value IN ` + db.Integers1 + ` ORDER BY key`,
 				[]any{db.List([]int64{0, 1}), "B"}, "a"},
+			"a list in the second parameter": {`SELECT key FROM setting WHERE key <> ?1 AND value IN ` + db.Integers2 +
+				` ORDER BY value`, []any{"B", db.List([]int64{0, 1, 2})}, "a Ä"},
+			"lists in later parameters": {`SELECT CAST(b.value - e.value AS TEXT) FROM ` + db.Numbered3 + ` b JOIN ` +
+				db.Numbered4 + ` e ON e.key = b.key WHERE b.value > ?1 AND e.value < ?2 ORDER BY b.key`,
+				[]any{7, 5, db.List([]int64{9, 7, 8}), db.List([]int64{4, 3, 2})}, "5 6"},
 			"a list in its order": {`SELECT s.key FROM ` + db.Numbered + ` r ` + db.InOrder +
 				` setting s ON s.value = r.value ORDER BY r.key`,
 				[]any{db.List([]int64{4, 0, 2})}, "b a Ä"},

@@ -1,6 +1,8 @@
 package conventions
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -185,11 +187,9 @@ func TestThePageOfEnginesListsInsertsWithoutATarget(t *testing.T) {
 	}
 }
 
-// TestThePageOfEnginesCountsTheTextsOfTheDialect compares the texts that SQLite spells in its own way with
-// docs/engines.md.
-func TestThePageOfEnginesCountsTheTextsOfTheDialect(t *testing.T) {
-	atRoot(t)
-	texts := 0
+// dialectTexts returns the names of the texts that SQLite spells in its own way.
+func dialectTexts(t *testing.T) (names []string) {
+	t.Helper()
 	for _, path := range []string{"internal/db/dialect.go", "internal/db/list.go"} {
 		file, err := parse(path)
 		if err != nil {
@@ -203,18 +203,45 @@ func TestThePageOfEnginesCountsTheTextsOfTheDialect(t *testing.T) {
 			for _, spec := range constants.Specs {
 				for _, name := range spec.(*ast.ValueSpec).Names {
 					if name.IsExported() {
-						texts++
+						names = append(names, name.Name)
 					}
 				}
 			}
 		}
 	}
+	return names
+}
+
+// TestTheContractTriesEachTextOfTheDialect looks for the texts in dbtest. Functions of internal/db use the others.
+func TestTheContractTriesEachTextOfTheDialect(t *testing.T) {
+	atRoot(t)
+	paths, err := filepath.Glob("internal/db/dbtest/*.go")
+	var source strings.Builder
+	for _, path := range paths {
+		content, readErr := os.ReadFile(path)
+		source.Write(content)
+		err = errors.Join(err, readErr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range dialectTexts(t) {
+		by := map[string]string{"SliceOf": "Slice", "SliceAt": "Slice", "QuotientOf": "Quotient", "QuotientBy": "Quotient"}
+		if used := cmp.Or(by[name], name); !regexp.MustCompile(`\bdb\.` + used + `\b`).MatchString(source.String()) {
+			t.Errorf("dbtest: got no use of db.%s, want each text of the dialect tried", used)
+		}
+	}
+}
+
+// TestThePageOfEnginesCountsTheTextsOfTheDialect compares the texts with docs/engines.md.
+func TestThePageOfEnginesCountsTheTextsOfTheDialect(t *testing.T) {
+	atRoot(t)
 	content, err := os.ReadFile("docs/engines.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	page := strings.Join(strings.Fields(string(content)), " ")
-	if want := fmt.Sprintf("the dialect's %d texts", texts); !strings.Contains(page, want) {
+	if want := fmt.Sprintf("the dialect's %d texts", len(dialectTexts(t))); !strings.Contains(page, want) {
 		t.Errorf("docs/engines.md: got no %q, want the number of constants of the dialect", want)
 	}
 }

@@ -53,7 +53,8 @@ var sqliteOnly = []struct {
 	{"LIKE", regexp.MustCompile(`([^)y]|[^e]y) LIKE\b`)},    // case-sensitive in some; lower() and name_key are folded
 	{"NULLS", regexp.MustCompile(`\bNULLS (FIRST|LAST)\b`)}, // not everywhere, and the default order differs
 	{"AS INTEGER", regexp.MustCompile(`\bAS INTEGER\b`)},    // 32 bits in other engines
-	{"unary +", regexp.MustCompile(`(^|[ (,\n\t])\+[a-z…]|\w \+ 0\b`)}, // see db.NoIndex
+	// See db.NoIndex.
+	{"unary +", regexp.MustCompile(`(^|[ (,\n\t])\+[a-z…]|\w \+ 0\b`)},
 	{"WITH before a write", regexp.MustCompile( // engines recognise a write by its first word
 		`(?s)^[\s(]*(…|WITH\b)(.*[\s)])?(INSERT INTO|UPDATE [a-z_]+ SET|DELETE FROM)\b`)},
 }
