@@ -252,7 +252,8 @@ func (o *Options) checkPlace(argument string, place FilePlace) error {
 }
 
 // Progress receives the progress of a long operation: stage names the current step, done of total are finished. It is
-// called from the goroutine that does the work: it should return quickly and must not call the store.
+// called from the goroutine that does the work: it should return quickly and must not call the store. Done may go back
+// when a part of the work runs again.
 type Progress func(stage string, done, total int)
 
 // SettingName names a setting of a store that can be changed while it is open.

@@ -156,8 +156,8 @@ func Stream(tx Tx, fn func(Rows) error, query string, args ...any) error {
 	return rows.Err()
 }
 
-// Insert runs an INSERT of one row that ends in RETURNING with the row's number, and returns that number: 0 if no
-// row was inserted.
+// Insert runs an INSERT of one row, or an UPDATE of at most one, that ends in RETURNING with the row's number. It
+// returns that number: 0 if no row was inserted or updated.
 func Insert(tx Tx, query string, args ...any) (row int64, err error) {
 	err = tx.Each(func(r Rows) error { return r.Scan(&row) }, query, args...)
 	return row, err

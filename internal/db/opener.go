@@ -6,7 +6,11 @@ import (
 	"time"
 )
 
-// Opener opens an engine, and creates or migrates the store's schema in its database.
+// Opener opens an engine, and creates or migrates the store's schema in its database. One process at a time does so:
+// the others wait, and find it done. A schema that is newer than the program is ErrNewer; after a newer program has
+// migrated it, each Write of a handle that was open before is ErrNewer, and a Read may be. Tables of another program
+// are ErrForeign. With ReadOnly nothing is created or migrated: a schema that is older is ErrOlder, and a database
+// that does not exist is an error that wraps fs.ErrNotExist.
 type Opener func(context.Context, Opening) (DB, error)
 
 // Opening holds the options of a store that concern its engine.
