@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/inspect"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/portions"
 	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
@@ -246,7 +247,7 @@ func (s *shared) flushActivity(ctx context.Context) {
 // calls are ErrForbidden through a view.
 func (h *Insights) Activities(ctx context.Context, q ActivityQuery) iter.Seq2[Activity, error] {
 	const portion = 256
-	return db.Portions(0, func(before int64) (found []Activity, next int64, more bool, err error) {
+	return portions.Each(0, func(before int64) (found []Activity, next int64, more bool, err error) {
 		defer setGoNames[ActivityQuery](&err)
 		if q.Limit != 0 {
 			return nil, 0, false, invalid("limit", "{} is %d; it must be 0 here; break out of the loop instead", q.Limit)

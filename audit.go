@@ -14,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/portions"
 	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/records/receipt"
 	"github.com/souvenir-ai/souvenir/internal/trash"
@@ -173,7 +174,7 @@ func auditCredential(a Actor) string {
 // is for the Store that Open returned; a view gets ErrForbidden.
 func (h *Upkeep) AuditEntries(ctx context.Context, q AuditQuery) iter.Seq2[AuditEntry, error] {
 	first := cmp.Or(q.Before, int64(1)<<62)
-	return db.Portions(first, func(before int64) (page []AuditEntry, next int64, more bool, err error) {
+	return portions.Each(first, func(before int64) (page []AuditEntry, next int64, more bool, err error) {
 		if page, err = h.auditPage(ctx, q, before); len(page) > 0 {
 			next, more = page[len(page)-1].Seq, len(page) == auditPortion
 		}

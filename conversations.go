@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/portions"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/turns"
@@ -249,7 +250,7 @@ func (c *Conversation) clear(tx db.Tx, v viewer, at kernel.Conversation, p trash
 // holds no lock and no transaction while the caller works; conversations that are gone when their turn comes are
 // skipped. With Limit and Offset it returns a page. The sequence ends after the first error.
 func (s *Store) Conversations(ctx context.Context, l ConversationList) iter.Seq2[ConversationInfo, error] {
-	return db.ByRow(turnsAtOnce, func() ([]kernel.ConversationHead, error) { return s.listConversations(ctx, l) },
+	return portions.ByRow(turnsAtOnce, func() ([]kernel.ConversationHead, error) { return s.listConversations(ctx, l) },
 		func(heads []kernel.ConversationHead) (infos []ConversationInfo, err error) {
 			err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
 				infos, err = s.conversationInfos(tx, v, heads)

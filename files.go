@@ -15,6 +15,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/files/filetext"
 	"github.com/souvenir-ai/souvenir/internal/files/filetype"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/portions"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
@@ -137,7 +138,7 @@ type FileList struct {
 // works, so the loop may call other methods: each file is returned as it is when its turn comes, and deleted files are
 // skipped. The sequence ends after the first error.
 func (s *Store) Files(ctx context.Context, l FileList) iter.Seq2[File, error] {
-	return db.ByRow(256, func() (_ []int64, err error) {
+	return portions.ByRow(256, func() (_ []int64, err error) {
 		defer setGoNames[FileList](&err)
 		return s.fileRows(ctx, l)
 	}, func(rows []int64) (found []File, err error) {

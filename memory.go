@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
+	"github.com/souvenir-ai/souvenir/internal/portions"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 	"github.com/souvenir-ai/souvenir/internal/trash"
@@ -338,7 +339,7 @@ func (l MemoryList) query() Query {
 // caller works, so the loop may call other methods: each memory is returned as it is when its turn comes, and deleted
 // memories are skipped. The sequence ends after the first error.
 func (s *Store) Memories(ctx context.Context, l MemoryList) iter.Seq2[Memory, error] {
-	return db.ByRow(256, func() (_ []int64, err error) {
+	return portions.ByRow(256, func() (_ []int64, err error) {
 		defer setGoNames[MemoryList](&err)
 		return s.listRows(ctx, l)
 	}, func(rows []int64) (found []Memory, err error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/portions"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
@@ -373,7 +374,7 @@ func (s *Store) SearchAll(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 		q := q // a second loop begins with the query as it was given
 		var all page
 		shown := 0
-		db.ByRow(MaxLimit, func() (_ []index.Hit, err error) {
+		portions.ByRow(MaxLimit, func() (_ []index.Hit, err error) {
 			all, err = hooked(ctx, s, OperationSearch, "SearchAll", func(ctx context.Context, o *operation) (_ page, err error) {
 				defer setGoNames[Query](&err)
 				if q.Limit != 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/portions"
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/turns"
@@ -273,7 +274,7 @@ func (c *Conversation) Since(ctx context.Context, t time.Time) iter.Seq2[Turn, e
 	if !t.IsZero() {
 		first = kernel.Position{At: t.UnixMicro(), Row: math.MinInt64}
 	}
-	return db.Portions(first, func(from kernel.Position) (found []Turn, next kernel.Position, more bool, err error) {
+	return portions.Each(first, func(from kernel.Position) (found []Turn, next kernel.Position, more bool, err error) {
 		defer setGoNames[ConversationPlace](&err)
 		err = c.read(ctx, func(tx db.Tx, v viewer, at kernel.Conversation) error {
 			found, more = nil, false

@@ -158,8 +158,8 @@ var rules = []layer{
 	{
 		From: []string{"./internal/auth/clientmeta", "./internal/auth/redirect", "./internal/fault",
 			"./internal/files/filetype", "./internal/foldname",
-			"./internal/lru", "./internal/redact", "./internal/shorten", "./internal/text", "./internal/tododoc",
-			"./internal/turns", "./internal/valid", "./internal/lifespan"},
+			"./internal/lru", "./internal/portions", "./internal/redact", "./internal/shorten", "./internal/text",
+			"./internal/tododoc", "./internal/turns", "./internal/valid", "./internal/lifespan"},
 		Never: append([]string{"./internal/db/...", "./internal/kernel", "./internal/retrieval/...", "./internal/transfer",
 			"./internal/trash"}, engineFolders...),
 		Reach: anyDepth,

@@ -1,19 +1,20 @@
-package db
+// Package portions makes sequences whose values are read in portions.
+package portions
 
 import (
 	"iter"
 	"slices"
 )
 
-// Portions iterates over what read returns, one portion after the other: each begins where the one before it ended. The
+// Each iterates over what read returns, one portion after the other: each begins where the one before it ended. The
 // sequence ends after the last portion, or after the first error.
-func Portions[T, From any](first From, read func(From) (some []T, next From, more bool, err error)) iter.Seq2[T,
+func Each[T, From any](first From, read func(From) (some []T, next From, more bool, err error)) iter.Seq2[T,
 	error] {
 	return func(yield func(T, error) bool) {
 		for from, more := first, true; more; {
 			var some []T
 			var err error
-			if some, from, more, err = read(from); !each(some, err, yield) {
+			if some, from, more, err = read(from); !pass(some, err, yield) {
 				return
 			}
 		}
@@ -25,19 +26,19 @@ func Portions[T, From any](first From, read func(From) (some []T, next From, mor
 func ByRow[T, Row any](portion int, find func() ([]Row, error), read func([]Row) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		rows, err := find()
-		if !each(nil, err, yield) {
+		if !pass(nil, err, yield) {
 			return
 		}
 		for some := range slices.Chunk(rows, portion) {
-			if found, err := read(some); !each(found, err, yield) {
+			if found, err := read(some); !pass(found, err, yield) {
 				return
 			}
 		}
 	}
 }
 
-// each passes a portion on, or the error instead of it. It reports whether another portion is wanted.
-func each[T any](some []T, err error, yield func(T, error) bool) bool {
+// pass passes a portion on, or the error instead of it. It reports whether another portion is wanted.
+func pass[T any](some []T, err error, yield func(T, error) bool) bool {
 	if err != nil {
 		var none T
 		yield(none, err)
