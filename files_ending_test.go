@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -181,5 +182,40 @@ func TestPurgeRemovesLeftoverFileBytes(t *testing.T) {
 	}
 	if held := filesHeld(t, s); held != [3]int{} {
 		t.Errorf("the store holds %v, want %v", held, [3]int{})
+	}
+}
+
+// unansweredFile is an engine whose first Write that stores a part of a file gets no answer to its commit.
+type unansweredFile struct {
+	db.DB
+	once *atomic.Bool
+}
+
+func (d unansweredFile) Write(ctx context.Context, fn func(db.Tx) error) error {
+	err := d.DB.Write(ctx, fn)
+	if err != nil || d.once.Load() {
+		return err
+	}
+	arriving := 0
+	err = d.DB.Read(ctx, func(tx db.Tx) error {
+		return tx.QueryRow(`SELECT count(*) FROM file WHERE state = 'arriving'`).Scan(&arriving)
+	})
+	if arriving > 0 && d.once.CompareAndSwap(false, true) {
+		return db.ErrOutcomeUnknown
+	}
+	return err
+}
+
+func TestAFileWhoseFirstPartGotNoAnswerLeavesNothing(t *testing.T) {
+	once := new(atomic.Bool)
+	s := openThrough(t, filepath.Join(t.TempDir(), "files.db"), func(engine db.DB) db.DB {
+		return unansweredFile{engine, once}
+	})
+	_, err := s.AddFile(t.Context(), NewFile{Filename: "large"}, zeros(10<<20))
+	if !errors.Is(err, ErrOutcomeUnknown) || !once.Load() {
+		t.Fatalf("got %v, want %v", err, ErrOutcomeUnknown)
+	}
+	if held := filesHeld(t, s); held != [3]int{} {
+		t.Errorf("the store holds %v, want no file, chunk or tag", held)
 	}
 }

@@ -50,6 +50,7 @@ type File struct {
 
 	heir     int64 // row of the owner of its project; 0: the caller
 	row      int64 // 0: nothing of it is stored yet
+	unsure   bool  // a Write whose outcome is unknown may have stored its row
 	chunks   int64 // stored
 	complete bool
 }
@@ -147,6 +148,7 @@ func (f *File) Add(ctx context.Context, data []byte, last bool, then func(db.Tx,
 		return err
 	})
 	if err != nil {
+		f.unsure = f.unsure || errors.Is(err, db.ErrOutcomeUnknown)
 		return err
 	}
 	f.row, f.complete = row, last
@@ -167,6 +169,7 @@ func (f *File) putObjects(ctx context.Context, chunks []objects.Chunk) error {
 		})
 	})
 	if err != nil {
+		f.unsure = f.unsure || errors.Is(err, db.ErrOutcomeUnknown)
 		return err
 	}
 	f.row = row
@@ -247,10 +250,22 @@ func (f *File) finish(tx db.Tx, v *kernel.Viewer, row int64) error {
 
 // GiveUp removes the stored part of an incomplete file, even when the context has ended.
 func (f *File) GiveUp(ctx context.Context) error {
-	if f.complete || f.row == 0 {
+	if f.complete || f.row == 0 && !f.unsure {
 		return nil
 	}
-	return kernel.RemoveAbandoned(context.WithoutCancel(ctx), f.DB, f.row, math.MaxInt64)
+	ctx = context.WithoutCancel(ctx)
+	row := f.row
+	if row == 0 {
+		err := f.DB.Read(ctx, func(tx db.Tx) error { // as the server: it has no place yet
+			return tx.QueryRow(`SELECT id FROM file WHERE uid = ?`, f.ID).Scan(&row)
+		})
+		if errors.Is(err, db.ErrNoRows) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return kernel.RemoveAbandoned(ctx, f.DB, row, math.MaxInt64)
 }
 
 // Staged returns the content received so far, whose last bytes are not stored, and a function that returns the first
