@@ -201,7 +201,7 @@ func openUserKeys(ctx context.Context, engine db.DB, o Options) (ring *keyring.R
 }
 
 // bindUserKeys opens the ring in a place, and checks that it belongs to the store.
-func bindUserKeys(ctx context.Context, engine db.DB, place keyring.Place, where string, bound keyring.Bound,
+func bindUserKeys(ctx context.Context, engine db.DB, place db.Keys, where string, bound keyring.Bound,
 	o Options) (*keyring.Ring, error) {
 	ring, err := openRing(ctx, place, where, o)
 	if err != nil {
@@ -255,7 +255,7 @@ func bindRecovered(ctx context.Context, path string, options RecoveryOptions) er
 }
 
 // openRing opens the ring in a place.
-func openRing(ctx context.Context, place keyring.Place, where string, o Options) (*keyring.Ring, error) {
+func openRing(ctx context.Context, place db.Keys, where string, o Options) (*keyring.Ring, error) {
 	ring, err := keyring.Open(ctx, place, o.UserKeys.MasterKey, o.Now)
 	if errors.Is(err, sealing.ErrKeyWrong) || errors.Is(err, sealing.ErrKeyMissing) {
 		text := strings.NewReplacer("the file is encrypted", "it is").Replace(err.Error())
@@ -277,7 +277,7 @@ func noUserKeys(where string, bound keyring.Bound, cause error) error {
 
 // openKeysPlace opens the place of a ring, and says where it is.
 func openKeysPlace(ctx context.Context, engine db.DB, bound keyring.Bound, making bool,
-	o Options) (keyring.Place, string, error) {
+	o Options) (db.Keys, string, error) {
 	k := o.UserKeys
 	isAddress := valid.Scheme(k.Place) != ""
 	if open := db.KeysOpenerOf(ctx); open != nil && (k.Place == "" || isAddress) {

@@ -46,12 +46,16 @@ func OpenerOf(ctx context.Context) (Opener, context.Context) {
 // Calls may come within a Read or Write of the store, with its context: neither database waits for the other. Of the
 // store's tables, this database has only ring and user_key, which the opener makes (those of SQLite are in
 // internal/sqlite/keys.go). Callers use the statements and savepoints of a Tx, but not its words, vectors or changes.
-// Package keyring has an optional Flusher.
 type Keys interface {
 	Read(ctx context.Context, fn func(Tx) error) error
 	Write(ctx context.Context, fn func(Tx) error) error
 	ReadOnly() bool
 	Close() error
+}
+
+// Flusher is a Keys that can also remove erased rows from its log.
+type Flusher interface {
+	Flush(ctx context.Context) error
 }
 
 // KeysOpener opens the user keys of a store: at an address, or with an empty one beside the store. Without making,

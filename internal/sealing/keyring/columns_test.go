@@ -34,7 +34,7 @@ func onColumns(t *testing.T, test func(c columns)) {
 		}
 		t.Cleanup(func() { _ = engine.Close() })
 		place := filepath.Join(t.TempDir(), "store.keys")
-		ring := open(t, func(readOnly bool) (keyring.Place, error) {
+		ring := open(t, func(readOnly bool) (db.Keys, error) {
 			return sqlite.OpenKeys(t.Context(), place, readOnly, nil)
 		}, sealing.GenerateMasterKey(), time.Now)
 		c := columns{t, ring, &txcontext.DB{DB: &sealedrows.DB{DB: engine, Sealing: ring}}, &txcontext.DB{DB: engine}}

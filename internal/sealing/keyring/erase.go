@@ -113,7 +113,7 @@ func (r *Ring) flushRecent(ctx context.Context) error {
 // flush removes traces of erased keys from the files of the place, as far as it can. While others read its log, it
 // returns db.ErrLogInUse.
 func (r *Ring) flush(ctx context.Context) error {
-	f, able := r.place.(Flusher)
+	f, able := r.place.(db.Flusher)
 	if !able {
 		return nil
 	}

@@ -88,7 +88,7 @@ func TestAnErasedKeyLeavesThePagesOfPostgreSQL(t *testing.T) {
 // traces were removed before while the clock was ahead.
 func TestTracesOfAnErasedKeyAreRemovedOnceReadersEnd(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
-	place := func(readOnly bool) (keyring.Place, error) {
+	place := func(readOnly bool) (db.Keys, error) {
 		return sqlite.OpenKeys(t.Context(), filepath.Join(dir, "keys"), readOnly, nil)
 	}
 	ring := open(t, place, sealing.GenerateMasterKey(), func() time.Time { return now })
@@ -123,7 +123,7 @@ func TestTracesOfAnErasedKeyAreRemovedOnceReadersEnd(t *testing.T) {
 }
 
 // reading begins to read a place, and returns a function that ends it.
-func reading(t *testing.T, place keyring.Place) (end func()) {
+func reading(t *testing.T, place db.Keys) (end func()) {
 	t.Helper()
 	began, ended, result := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {

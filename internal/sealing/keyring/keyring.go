@@ -57,7 +57,7 @@ const (
 // Ring holds the keys of all users. It is safe for concurrent use, and several processes may share a place. A nil ring
 // seals nothing, and opens only values that are not sealed.
 type Ring struct {
-	place  Place
+	place  db.Keys
 	now    func() time.Time
 	wrap   cipher.AEAD
 	owner  []byte // the key of the hash of owners
@@ -84,7 +84,7 @@ type key struct {
 
 // Open opens the keys in a place, and makes the ring's key if the place is empty. If it succeeds, the ring closes the
 // place. Errors about the master key are those of package sealing.
-func Open(ctx context.Context, place Place, master sealing.MasterKey, now func() time.Time) (*Ring, error) {
+func Open(ctx context.Context, place db.Keys, master sealing.MasterKey, now func() time.Time) (*Ring, error) {
 	r := &Ring{place: place, now: now, ring: sealing.NewRing(master)}
 	var header []byte
 	find := func(tx db.Tx) (err error) {
@@ -133,7 +133,7 @@ func randomNumber() int64 {
 }
 
 // IsMade reports whether a place has a ring.
-func IsMade(ctx context.Context, place Place) (made bool, err error) {
+func IsMade(ctx context.Context, place db.Keys) (made bool, err error) {
 	err = place.Read(ctx, func(tx db.Tx) error {
 		header, err := headerOf(tx)
 		made = header != nil

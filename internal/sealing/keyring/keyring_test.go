@@ -30,13 +30,13 @@ var (
 )
 
 // opener opens one place repeatedly, as several processes do.
-type opener func(readOnly bool) (keyring.Place, error)
+type opener func(readOnly bool) (db.Keys, error)
 
 // onBoth runs a test on a file and, if there is a server, on PostgreSQL.
 func onBoth(t *testing.T, test func(t *testing.T, place opener)) {
 	t.Run("file", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "store.keys")
-		test(t, func(readOnly bool) (keyring.Place, error) {
+		test(t, func(readOnly bool) (db.Keys, error) {
 			return sqlite.OpenKeys(t.Context(), path, readOnly, nil)
 		})
 	})
@@ -44,7 +44,7 @@ func onBoth(t *testing.T, test func(t *testing.T, place opener)) {
 		pgtest.Server(t)
 		pgtest.NotOnCitus(t, "user keys are in a schema of their own on the coordinator")
 		address := pgtest.Address(t)
-		test(t, func(readOnly bool) (keyring.Place, error) {
+		test(t, func(readOnly bool) (db.Keys, error) {
 			return postgres.OpenKeys(t.Context(), address, db.Opening{Readers: 2, ReadOnly: readOnly})
 		})
 	})
@@ -358,7 +358,7 @@ func TestWithoutARingFilesAreStoredUnsealed(t *testing.T) {
 // The store's folder must not reveal erased keys: neither the file nor its log contains one.
 func TestAnErasedKeyLeavesNoBytes(t *testing.T) {
 	dir := t.TempDir()
-	place := func(readOnly bool) (keyring.Place, error) {
+	place := func(readOnly bool) (db.Keys, error) {
 		return sqlite.OpenKeys(t.Context(), filepath.Join(dir, "keys"), readOnly, nil)
 	}
 	ring := open(t, place, sealing.GenerateMasterKey(), time.Now)

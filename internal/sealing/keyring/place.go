@@ -8,21 +8,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/fault"
 )
 
-// Place is a separate database for keys, with the tables ring and user_key. An engine implements it.
-type Place interface {
-	Read(ctx context.Context, fn func(db.Tx) error) error
-	Write(ctx context.Context, fn func(db.Tx) error) error
-	ReadOnly() bool
-	Close() error
-}
-
-// Flusher is a place that can also remove erased rows from its log.
-type Flusher interface {
-	Flush(ctx context.Context) error
-}
-
-// PlaceOf returns a database as a place whose errors say that they are about keys.
-func PlaceOf(keys db.Keys) Place { return place{keys} }
+// PlaceOf returns a database whose errors say that they are about keys.
+func PlaceOf(keys db.Keys) db.Keys { return place{keys} }
 
 type place struct{ db.Keys }
 
@@ -45,7 +32,7 @@ func (p place) Write(ctx context.Context, fn func(db.Tx) error) error {
 
 // Flush removes erased keys from the log, too.
 func (p place) Flush(ctx context.Context) error {
-	if f, able := p.Keys.(Flusher); able {
+	if f, able := p.Keys.(db.Flusher); able {
 		return f.Flush(ctx)
 	}
 	return db.ErrUnsupported

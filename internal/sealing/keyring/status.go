@@ -143,7 +143,7 @@ func (r *Ring) EraseDeleted(ctx context.Context, store db.DB) (erased int, err e
 }
 
 // CopyTo copies all keys to an empty place.
-func (r *Ring) CopyTo(ctx context.Context, to Place) error {
+func (r *Ring) CopyTo(ctx context.Context, to db.Keys) error {
 	return to.Write(ctx, func(into db.Tx) error {
 		return r.place.Read(ctx, func(tx db.Tx) error {
 			if err := tx.Each(func(row db.Rows) error {

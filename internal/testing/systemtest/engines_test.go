@@ -12,7 +12,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 	enginepostgres "github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
-	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
 	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
@@ -40,7 +39,7 @@ type database interface {
 	keysBeside(tb testing.TB) string
 	keysApart(tb testing.TB) string
 	// openKeys opens user keys without the store.
-	openKeys(ctx context.Context, place string) (keyring.Place, error)
+	openKeys(ctx context.Context, place string) (db.Keys, error)
 	// tables is a query whose rows are queries, each for the rows of one table as text, except the table setting; the
 	// rows of columns are all columns, as table.column.
 	tables() string
@@ -123,7 +122,7 @@ func (f file) keysApart(tb testing.TB) string {
 	return filepath.Join(tb.TempDir(), "store.keys")
 }
 
-func (f file) openKeys(ctx context.Context, place string) (keyring.Place, error) {
+func (f file) openKeys(ctx context.Context, place string) (db.Keys, error) {
 	return sqlite.OpenKeys(ctx, place, false, nil)
 }
 
@@ -196,7 +195,7 @@ func (s schema) keysApart(tb testing.TB) string {
 	return pgtest.Address(tb)
 }
 
-func (s schema) openKeys(ctx context.Context, place string) (keyring.Place, error) {
+func (s schema) openKeys(ctx context.Context, place string) (db.Keys, error) {
 	return enginepostgres.OpenKeys(ctx, place, db.Opening{Readers: 2})
 }
 

@@ -126,7 +126,7 @@ func keysIn(t *testing.T, path string) *keyring.Ring {
 	return ringIn(t, place, time.Now)
 }
 
-func ringIn(t *testing.T, place keyring.Place, now func() time.Time) *keyring.Ring {
+func ringIn(t *testing.T, place db.Keys, now func() time.Time) *keyring.Ring {
 	t.Helper()
 	ring, err := keyring.Open(context.Background(), place, testMaster, now)
 	if err != nil {
