@@ -170,7 +170,8 @@ func TestEachDocumentIsLinked(t *testing.T) {
 	}
 }
 
-// TestDecisionsAreNewestFirst finds headings of docs/decisions.md that have no date, are out of order, or occur twice.
+// TestDecisionsAreNewestFirst finds headings of docs/decisions.md that have no date, are out of order within their
+// subject, or occur twice, and subjects that its list of contents leaves out.
 func TestDecisionsAreNewestFirst(t *testing.T) {
 	atRoot(t)
 	content, err := os.ReadFile("docs/decisions.md")
@@ -178,21 +179,28 @@ func TestDecisionsAreNewestFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	headings := regexp.MustCompile(`(?m)^##+ .*`).FindAllString(string(content), -1)
-	dated := regexp.MustCompile(`^## (20\d\d-\d\d-\d\d) \S`)
-	before := "9"
+	dated := regexp.MustCompile(`^### (20\d\d-\d\d-\d\d) \S`)
+	before, decisions := "9", 0
 	for i, heading := range headings {
 		if slices.Contains(headings[:i], heading) {
 			t.Errorf("docs/decisions.md: got %q twice, want it once", heading)
 		}
+		if subject, ok := strings.CutPrefix(heading, "## "); ok {
+			if before = "9"; !strings.Contains(string(content), "- ["+subject+"](#") {
+				t.Errorf("docs/decisions.md: got the subject %q, want it in the list at the top", subject)
+			}
+			continue
+		}
 		date := dated.FindStringSubmatch(heading)
 		if date == nil || date[1] > before {
-			t.Errorf("docs/decisions.md: got %q after %s, want a heading like \"## 2026-11-21 Files\", the newest first",
-				heading, before)
+			t.Errorf("docs/decisions.md: got %q after %s, want a heading like \"### 2026-11-21 Files\", the newest of its "+
+				"subject first", heading, before)
 			continue
 		}
 		before = date[1]
+		decisions++
 	}
-	if len(headings) < 100 {
-		t.Errorf("got %d decisions, want at least 100", len(headings))
+	if decisions < 100 {
+		t.Errorf("got %d decisions, want at least 100", decisions)
 	}
 }
