@@ -192,7 +192,14 @@ func TestManyMemoriesAreDeletedInSmallPartsOfATransaction(t *testing.T) {
 		}
 		return err
 	})
-	if want := []int{32, 64, 96, 100}; err != nil || !slices.Equal(parts, want) {
-		t.Errorf("got %v after the parts and %v, want %v: SQLite's time grows with the square of a part", parts, err, want)
+	before := 0
+	for _, done := range parts { // a part is smaller if other writers wait
+		if done <= before || done > before+32 {
+			t.Errorf("got %v after the parts, want at most 32 in each: SQLite's time grows with the square of a part", parts)
+		}
+		before = done
+	}
+	if err != nil || before != len(memories) {
+		t.Errorf("got %d deleted and %v, want %d and nil", before, err, len(memories))
 	}
 }

@@ -313,7 +313,7 @@ func outOfTime(err error) error {
 	if again(err) || errors.Is(err, db.ErrBusy) {
 		return err
 	}
-	return fmt.Errorf("%w: other transactions changed the same rows, at last: %v", db.ErrBusy, err)
+	return fmt.Errorf("%w: other transactions changed the same rows, at last: %s", db.ErrBusy, err.Error())
 }
 
 // try runs fn once. With rerun, the error does not count.
