@@ -18,6 +18,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/trash"
+	"github.com/souvenir-ai/souvenir/internal/txcontext"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
@@ -504,11 +505,12 @@ func (s *Store) deleteRestoredUsers(ctx context.Context) error {
 	for _, o := range back {
 		s.restoredUsers = append(s.restoredUsers, userKey{o.Namespace, o.User})
 	}
-	if s.db.ReadOnly() || s.ring.ReadOnly() {
+	if s.engine.ReadOnly() || s.ring.ReadOnly() {
 		s.log.Warn("the store is from a backup with users who were deleted since: their credentials are refused, and they "+
 			"are deleted when the store is opened for writing with its key ring", "users", len(back))
 		return nil
 	}
+	ctx = txcontext.Always(ctx) // a user whose key was erased does not return, not even to be copied
 	ctx = db.Freeing(WithActor(ctx, func() Actor { return Actor{Via: ViaUpkeep} }))
 	for _, o := range back {
 		of := &Store{shared: s.shared, access: Access{User: LocalUser, Namespace: o.Namespace}, operator: true}

@@ -268,11 +268,7 @@ func newStore(ctx context.Context, engine db.DB, o Options) (*Store, error) {
 		_ = s.closeAll() // the first error is the one that counts
 		return nil, wrap(err)
 	}
-	err = cmp.Or(s.indexMetadata(ctx), s.addLookups(ctx))
-	s.db.OnlyRecords = false // a user whose key was erased does not return, not even to be copied
-	err = cmp.Or(err, s.deleteRestoredUsers(ctx))
-	s.db.OnlyRecords = storefile.OnlyRecords(ctx)
-	if err != nil {
+	if err := cmp.Or(s.indexMetadata(ctx), s.addLookups(ctx), s.deleteRestoredUsers(ctx)); err != nil {
 		s.worker.Stop()
 		_ = s.closeAll()
 		return nil, wrap(err)

@@ -207,6 +207,7 @@ func activityIsIterated(f *fixture) {
 		f.check("RecordActivity", f.operator.Upkeep().RecordActivity(f.ctx,
 			souvenir.NewActivity{Principal: by("ann"), Tool: fmt.Sprint("t", i)}))
 	}
+	f.record() // waits for them
 	ann := f.as(souvenir.Access{User: "ann"})
 	all := ann.reader.Insights().Activities(f.ctx, souvenir.ActivityQuery{})
 	for range 2 { // each loop begins with the newest
