@@ -51,25 +51,13 @@ for pass in "${stores[@]}"; do
 	db=$work/souvenir.db
 	rm -f "$db"*
 	cp "$kept/$store.db" "$db"
-	: >"$work/stdout"
 	more=()
 	if [[ $store == small ]]; then # an admin changes its schedule
 		mkdir "$work/backups-$pass"
 		more=(--backup-to "$work/backups-$pass")
 	fi
-	"$souvenir" serve --db "$db" "${more[@]}" --listen 127.0.0.1:0 --public-url http://memory.test >"$work/stdout" 2>"$work/server.log" &
-	server_pid=$!
-	listening=
-	for _ in {1..200}; do
-		listening=$(sed -n 's/^listening on //p' "$work/stdout")
-		[[ -z $listening ]] || break
-		sleep 0.1
-	done
-	if [[ -z $listening ]]; then
-		cat "$work/server.log" >&2
-		exit 1
-	fi
-	(cd "$work" && BROWSER=$browser LISTENING=$listening SOUVENIR=$souvenir DB=$db STORE=$store LOOK=$look SEEDED=$(<"$kept/$store.json") ROUTES=$routes SHORT=$short SHOTS=$shots \
+	serve "${more[@]}" --public-url http://memory.test
+	(cd "$work" && BROWSER=$browser LISTENING=$url SOUVENIR=$souvenir DB=$db STORE=$store LOOK=$look SEEDED=$(<"$kept/$store.json") ROUTES=$routes SHORT=$short SHOTS=$shots \
 		timeout $((1200 * ${E2E_PATIENCE:-1})) node dashboard.mjs) || failed+=" $pass"
 	stop_server
 	check_log

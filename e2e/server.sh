@@ -45,25 +45,28 @@ start_server() {
 		--scope memory:read,memory:write,files:read,files:write,account,admin)
 	member=$("$souvenir" token add --db "$db" --user ben --name member \
 		--scope memory:read,memory:write,files:read,files:write,account)
-	: >"$work/stdout"
+	serve "$@"
+	tool memory '{"action": "store", "project_id": "atlas", "content": "Atlas keeps its maps in tiles."}' >/dev/null
+	"$souvenir" project member add atlas ben --role reader --owner anna --db "$db" >/dev/null
+	limited=$("$souvenir" token add --db "$db" --user anna --name limited --scope memory:read --project atlas)
+}
+
+# serve [FLAG...] serves $db, sets $server_pid, and sets $url when the server listens.
+serve() {
+	: >"$work/stdout" # so that it is there before the server's shell makes it
 	"$souvenir" serve --db "$db" --listen 127.0.0.1:0 "$@" >"$work/stdout" 2>"$work/server.log" &
 	server_pid=$!
 	for _ in {1..200}; do
 		url=$(sed -n 's/^listening on //p' "$work/stdout")
-		[[ -z $url ]] || break
+		[[ -z $url ]] || return 0
 		if ! kill -0 "$server_pid" 2>/dev/null; then
 			break
 		fi
 		sleep 0.1
 	done
-	if [[ -z $url ]]; then
-		echo "the server did not start:" >&2
-		cat "$work/server.log" >&2
-		exit 1
-	fi
-	tool memory '{"action": "store", "project_id": "atlas", "content": "Atlas keeps its maps in tiles."}' >/dev/null
-	"$souvenir" project member add atlas ben --role reader --owner anna --db "$db" >/dev/null
-	limited=$("$souvenir" token add --db "$db" --user anna --name limited --scope memory:read --project atlas)
+	echo "the server did not start:" >&2
+	cat "$work/server.log" >&2
+	exit 1
 }
 
 # install_clients copies the scripts of e2e/clients, with the npm packages that they need, into $work. If E2E_PACKAGES

@@ -32,11 +32,32 @@ func (k Keys) Flush(ctx context.Context) error { return k.DB.Flush(ctx) }
 var errGone = errors.New("the file with the user keys was removed or replaced since it was " +
 	"opened: put it back and restart the program")
 
+// gone is an error if the path leads to another file by now, or to none.
+func (k Keys) gone() error {
+	if now, err := os.Stat(k.Path()); err != nil || !os.SameFile(k.opened, now) {
+		return fmt.Errorf("%w (%s)", errGone, k.Path())
+	}
+	return nil
+}
+
+// Read runs fn in a read transaction. Connections that are open still read a file that has lost its name; where another
+// one has to be opened, the error says what happened to the file.
+func (k Keys) Read(ctx context.Context, fn func(db.Tx) error) error {
+	err := k.DB.Read(ctx, fn)
+	if err == nil {
+		return nil
+	}
+	if gone := k.gone(); gone != nil {
+		return fmt.Errorf("%w: %w", gone, err)
+	}
+	return err
+}
+
 // Write runs fn in a write transaction. It refuses if the path leads to another file by now: a key in a file without a
 // name is lost when the program ends, and with it the data sealed under that key.
 func (k Keys) Write(ctx context.Context, fn func(db.Tx) error) error {
-	if now, err := os.Stat(k.Path()); err != nil || !os.SameFile(k.opened, now) {
-		return fmt.Errorf("%w (%s)", errGone, k.Path())
+	if err := k.gone(); err != nil {
+		return err
 	}
 	return k.DB.Write(ctx, fn)
 }
