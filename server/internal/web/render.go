@@ -5,12 +5,9 @@ import (
 	"cmp"
 	"embed"
 	"errors"
-	"html/template"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -35,32 +32,6 @@ func SetHeaders(h http.Header) {
 	h.Del("Access-Control-Allow-Origin")
 	h.Del("Access-Control-Expose-Headers")
 }
-
-// templates are the pages, each with the frame, parsed once.
-var templates = sync.OnceValues(func() (map[string]*template.Template, error) {
-	const folder = "templates"
-	frame, err := template.New("frame.html").Funcs(pageWords()).ParseFS(embedded, folder+"/frame.html", folder+
-		"/parts/*.html")
-	if err != nil {
-		return nil, err
-	}
-	files, err := fs.Glob(embedded, folder+"/*.html")
-	if err != nil {
-		return nil, err
-	}
-	parsed := map[string]*template.Template{}
-	for _, file := range files {
-		own, err := frame.Clone()
-		if err == nil {
-			own, err = own.ParseFS(embedded, file)
-		}
-		if err != nil {
-			return nil, err
-		}
-		parsed[strings.TrimSuffix(strings.TrimPrefix(file, folder+"/"), ".html")] = own
-	}
-	return parsed, nil
-})
 
 // Rendered is a page that is ready to be sent.
 type Rendered struct {
@@ -117,7 +88,7 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, status int, p Page
 	var body bytes.Buffer
 	all, err := templates()
 	if err == nil {
-		err = all[p.Template].ExecuteTemplate(&body, root, data)
+		err = all.execute(&body, p.Template, root, data)
 	}
 	if err != nil {
 		s.log.ErrorContext(r.Context(), "a page could not be rendered", "page", p.Template, "error",
