@@ -79,7 +79,7 @@ func TestMergedMemoriesAreUndone(t *testing.T) {
 	before := states(w, servertest.Owner, first, second, linking)
 	address := "/memories/merge?id=" + first + "&id=" + second
 	p := olivia.Get(address).Expect(http.StatusOK, "Merge memories: 2", "<ins>over, always.</ins>", "Keep <b>A</b>",
-		"decision", "source")
+		"decision", "source", "<dt>Type</dt>")
 	servertest.CheckPage(w, p)
 
 	typed := url.Values{"id": {first, second}, "revision": {"1", "1"}, "keep": {first},

@@ -81,6 +81,20 @@ func TestRulesAreWrittenChangedAndDeleted(t *testing.T) {
 	w.SignedIn(servertest.Stranger).Get("/projects/rules").Expect(http.StatusOK).Without("Smile")
 }
 
+// What agents get besides the rules is on the same pages.
+func TestRulesPagesListShortDosAndDonts(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	fill(w, servertest.Owner,
+		souvenir.NewMemory{Content: "Ask before a release.", Classification: souvenir.ClassDo},
+		souvenir.NewMemory{Content: "Never on Fridays <b>.", Classification: souvenir.ClassDont, ProjectID: "shop"})
+	olivia, stranger := w.SignedIn(servertest.Owner), w.SignedIn(servertest.Stranger)
+	servertest.CheckPage(w, olivia.Get("/projects/rules").Expect(http.StatusOK, "Ask before a release.",
+		"Short dos and don’ts").Without("Fridays"))
+	olivia.Get(shop(w)+"/rules").Expect(http.StatusOK, "Never on Fridays &lt;b&gt;.", "Don’t").Without("Ask before")
+	w.SignedIn(servertest.Reader).Get(shop(w)+"/rules").Expect(http.StatusOK, "Fridays").Without("Ask before")
+	stranger.Get("/projects/rules").Expect(http.StatusOK).Without("Ask before", "Short dos")
+}
+
 // Undo never overwrites later changes of others.
 func TestUndoKeepsOtherUsersChanges(t *testing.T) {
 	longtest.Only(t)

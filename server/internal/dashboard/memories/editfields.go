@@ -73,6 +73,30 @@ var fieldNames = []formField{
 	{"rule_type", "Rule"}, {"tags", "Tags"}, {"related", "Related memories"}, {"metadata", "Other metadata"},
 }
 
+// labelOf returns how a page names a key of some metadata; empty: it leaves it out, since people read a project's name and
+// not its id.
+func labelOf(key string, metadata map[string]any) string {
+	switch key {
+	case "project_id":
+		if metadata["project_name"] != nil {
+			return ""
+		}
+		return "Project"
+	case "project_name":
+		return "Project"
+	case "related_memory_ids":
+		return "Related memories"
+	case "content", "project", "related", "metadata": // fields of the form, but a caller's own keys here
+		return key
+	}
+	for _, f := range fieldNames {
+		if f.Name == key {
+			return f.Label
+		}
+	}
+	return key
+}
+
 // tagsInField formats tags as one line that tagsTyped parses.
 func tagsInField(tags []string) string {
 	view := make([]string, len(tags))

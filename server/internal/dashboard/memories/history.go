@@ -143,7 +143,9 @@ func (p memoryHistory) one(ctx context.Context, c request.Caller, asked string) 
 	p.One.compare(state, now, textview.MaxDiffShown)
 	p.Shown = textview.CutTo(state.Content, shownContent)
 	for _, key := range slices.Sorted(maps.Keys(state.Metadata)) {
-		p.Facts = append(p.Facts, memoryFact{Key: key, Value: textview.Plain(state.Metadata[key])})
+		if label := labelOf(key, state.Metadata); label != "" {
+			p.Facts = append(p.Facts, memoryFact{Key: label, Value: textview.Plain(state.Metadata[key])})
+		}
 	}
 	return web.Page{Template: "memoryhistory", Title: "Version " + asked + " of “" + p.Title + "”", Data: p}, nil
 }

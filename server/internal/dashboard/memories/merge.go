@@ -117,8 +117,8 @@ func readMerge(ctx context.Context, store *souvenir.Store, ids []string) (mergeP
 		}
 		view := m.ShownMetadata()
 		for _, key := range slices.Sorted(maps.Keys(view)) {
-			if key != "project_name" && key != "tags" && key != "related_memory_ids" {
-				choice.Facts = append(choice.Facts, web.Fact{Key: key, Value: factText(view[key])})
+			if label := labelOf(key, view); key != "tags" && key != "related_memory_ids" && label != "" {
+				choice.Facts = append(choice.Facts, web.Fact{Key: label, Value: factText(view[key])})
 			}
 		}
 		for _, tag := range m.Tags {

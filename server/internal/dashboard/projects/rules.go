@@ -19,8 +19,12 @@ type rulesPage struct {
 	Path     string       // under which they are edited
 	CanWrite bool
 	Rules    []ruleView
+	Short    []shortRule
 	Warnings []string
 }
+
+// shortRule is a memory that is classified as do or dont, which agents get besides the rules.
+type shortRule struct{ ID, Line, Kind string }
 
 // ruleView is one of the two rules.
 type ruleView struct {
@@ -58,6 +62,20 @@ func (s *Service) rulesPage(r *http.Request, c request.Caller, title string, dat
 			view.Body = textview.CutTo(rule.memory.Content, 16<<10)
 		}
 		data.Rules = append(data.Rules, view)
+	}
+	given, err := c.Store.GetContext(r.Context(), souvenir.ContextQuery{ProjectID: ref.ID, Related: 1})
+	if err != nil {
+		return nil, err
+	}
+	short := given.GeneralDoDont
+	if data.Head != nil {
+		short = given.ProjectDoDont
+	}
+	for _, m := range short {
+		if m.RuleType == "" {
+			kind := projectTexts[string(m.Classification)].Title
+			data.Short = append(data.Short, shortRule{m.ID, openingLine(m.Content), kind})
+		}
 	}
 	for _, warning := range rules.Warnings {
 		data.Warnings = append(data.Warnings, web.Sentence(warning))
