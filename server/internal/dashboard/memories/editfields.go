@@ -73,8 +73,8 @@ var fieldNames = []formField{
 	{"rule_type", "Rule"}, {"tags", "Tags"}, {"related", "Related memories"}, {"metadata", "Other metadata"},
 }
 
-// labelOf returns how a page names a key of some metadata; empty: it leaves it out, since people read a project's name and
-// not its id.
+// labelOf returns how a page names a key of some metadata; empty: it leaves it out, since people read a project's name
+// and not its id.
 func labelOf(key string, metadata map[string]any) string {
 	switch key {
 	case "project_id":
