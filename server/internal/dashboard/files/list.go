@@ -46,9 +46,10 @@ type fileFilter struct {
 }
 
 // Some reports whether a filter is on.
-func (f fileFilter) Some() bool {
-	return f.Name+f.Type+f.Category+f.Tag+f.Project+f.Memory != ""
-}
+func (f fileFilter) Some() bool { return f.Name+f.Memory != "" || f.Folded() }
+
+// Folded reports whether a filter applies that is folded away otherwise.
+func (f fileFilter) Folded() bool { return f.Type+f.Category+f.Tag+f.Project != "" }
 
 // listedFile is a file of the list.
 type listedFile struct {
