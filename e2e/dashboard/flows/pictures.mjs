@@ -60,7 +60,7 @@ export async function theGraphTakesInChanges(someone, { user, token }) {
     await drawn(page, '/graph')
     const [pairs, alone] = await exact()
     await page.waitForFunction(([pairs, alone]) => {
-      const text = document.getElementById('summary').textContent
+      const text = document.getElementById('summary').textContent.replaceAll(',', '')
       return text.includes(` ${pairs} similar pair`) && text.includes(` ${alone} memories have no connections`)
     }, [pairs, alone], { timeout: 20_000 * patience })
     await look(page, 'the graph with new connections', { touch: how === phone })
