@@ -22,23 +22,27 @@ def get(path, **parameters):
 def main():
     with open(sys.argv[1]) as file:
         dashboard = json.load(file)
-    values = {"__rate_interval": f"{4 * STEP}s"}  # Grafana's rule: four times the time between two scrapes
+    # Grafana's rules: four times the time between two scrapes; all values, or a group of the selected ones, escaped.
+    all_of, selected = ({"__rate_interval": f"{4 * STEP}s"} for _ in range(2))
     for v in dashboard["templating"]["list"]:
         if v["type"] == "query":
             inside = re.fullmatch(r"label_values\((\w+), (\w+)\)", v["definition"])
             got = get(f"/api/v1/label/{inside[2]}/values", **{"match[]": inside[1]})
             if not got:
                 sys.exit(f"the variable {v['name']} has no value, want the server's address")
-            values[v["name"]] = v["allValue"]
+            all_of[v["name"]] = v["allValue"]
+            escaped = (re.sub(r"[\\^$*+?.()|{}\[\]]", r"\\\\\g<0>", value) for value in got + ["gone:9464"])
+            selected[v["name"]] = f"({'|'.join(escaped)})"
     wrong, queries, now = [], 0, time.time()
     for panel in dashboard["panels"]:
         for target in panel.get("targets", []):
             queries += 1
-            query = re.sub(r"\$(\w+)", lambda found: values[found[1]], target["expr"])
-            got = get("/api/v1/query_range", query=query, start=now - 15, end=now, step=STEP)["result"]
-            numbers = [float(n) for series in got for _, n in series["values"]]
-            if not any(map(math.isfinite, numbers)):
-                wrong.append(f"{panel['title']}: got {len(got)} series and no number, want one: {query}")
+            for values in (all_of, selected):
+                query = re.sub(r"\$(\w+)", lambda found: values[found[1]], target["expr"])
+                got = get("/api/v1/query_range", query=query, start=now - 15, end=now, step=STEP)["result"]
+                numbers = [float(n) for series in got for _, n in series["values"]]
+                if not any(map(math.isfinite, numbers)):
+                    wrong.append(f"{panel['title']}: got {len(got)} series and no number, want one: {query}")
     rules = [rule for group in get("/api/v1/rules")["groups"] for rule in group["rules"]]
     wrong += [f"{r['name']}: got {r['health']} {r.get('lastError', '')}, want ok" for r in rules if r["health"] != "ok"]
     if wrong or not rules:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs each query of the dashboard for Grafana, and each alert, in a real Prometheus that scrapes a real server, with
-# the variables replaced as Grafana replaces them. Each query must give numbers. About a minute. It shows that the
-# queries work, not that Grafana loads the file.
+# the variables replaced as Grafana replaces them, for all servers and for selected ones. Each query must give numbers.
+# About a minute. It shows that the queries work, not that Grafana loads the file.
 #
 # It needs Go, curl, Python 3.9 or later and prometheus, in Debian the package prometheus; PROMETHEUS names another one.
 source "$(dirname "${BASH_SOURCE[0]}")/server.sh"

@@ -194,12 +194,16 @@ func TestTheDashboardIsWellFormed(t *testing.T) {
 		UID           string
 		SchemaVersion int
 		Panels        []struct {
-			ID         int
-			Type       string
-			Title      string
-			Datasource struct{ UID string }
-			GridPos    struct{ H, W, X, Y int }
-			Targets    []struct{ Expr, RefID string }
+			ID          int
+			Type        string
+			Title       string
+			Description string
+			Datasource  struct{ UID string }
+			FieldConfig struct {
+				Defaults struct{ Thresholds struct{ Steps []any } }
+			}
+			GridPos struct{ H, W, X, Y int }
+			Targets []struct{ Expr, RefID string }
 		}
 	}
 	if err := json.Unmarshal(content, &d); err != nil {
@@ -211,9 +215,12 @@ func TestTheDashboardIsWellFormed(t *testing.T) {
 			t.Errorf("panel %d %q: want an id of its own, and a title", p.ID, p.Title)
 		}
 		ids[p.ID] = true
-		if p.Type != "row" && (len(p.Targets) == 0 || p.Datasource.UID != "${source}" ||
+		if p.Type != "row" && (len(p.Targets) == 0 || p.Datasource.UID != "${datasource}" || p.Description == "" ||
 			!slices.Contains([]string{"stat", "timeseries"}, p.Type)) {
-			t.Errorf("%q is %+v, want queries of the chosen source", p.Title, p)
+			t.Errorf("%q is %+v, want a description, and queries of the chosen source", p.Title, p)
+		}
+		if p.Type == "stat" && len(p.FieldConfig.Defaults.Thresholds.Steps) == 0 { // its color would mean nothing
+			t.Errorf("%q has no thresholds, want one for each color", p.Title)
 		}
 		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
 			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {

@@ -15,15 +15,19 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// decoded returns a dashboard without unknown fields, and with all that Grafana's types require.
+// decoded returns a dashboard without unknown fields, with all that Grafana's types require, and with valid values.
 func decoded(content []byte) (dashboard.Dashboard, error) {
 	var d dashboard.Dashboard
-	err := d.UnmarshalJSONStrict(content)
-	var found cog.BuildErrors
-	if errors.As(err, &found) && len(found) == 0 { // a list without errors is returned as an error, too
-		err = nil
+	if err := d.UnmarshalJSONStrict(content); !empty(err) {
+		return d, err
 	}
-	return d, err
+	return d, d.Validate()
+}
+
+// empty says whether an error is none, or a list without errors, which Grafana's types return, too.
+func empty(err error) bool {
+	var found cog.BuildErrors
+	return err == nil || errors.As(err, &found) && len(found) == 0
 }
 
 func TestGrafanasTypesKnowEveryFieldOfTheDashboard(t *testing.T) {
@@ -43,7 +47,8 @@ func TestGrafanasTypesKnowEveryFieldOfTheDashboard(t *testing.T) {
 	}
 	// The types must be able to refuse something.
 	for right, wrong := range map[string]string{`"schemaVersion"`: `"schemaNumber"`, `"gridPos"`: `"gridPosition"`,
-		`"expr"`: `"query"`, `"graphMode": "`: `"graphMode": 5, "unknown": "`} {
+		`"expr"`: `"query"`, `"fiscalYearStartMonth": 0`: `"fiscalYearStartMonth": 12`,
+		`"graphMode": "`: `"graphMode": 5, "unknown": "`} {
 		changed := strings.Replace(string(content), right, wrong, 1)
 		if changed == string(content) {
 			t.Errorf("the dashboard has no %s, want it there", right)
