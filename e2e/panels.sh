@@ -19,8 +19,9 @@ mkdir "$work/backups" "$work/prometheus"
 start_server --metrics 127.0.0.1:0 --backup-to "$work/backups" --index-memory 64MiB
 metrics=$(sed -n 's|.*metrics=http://\([0-9.:]*\)/metrics.*|\1|p' "$work/server.log" | head -1)
 
-# The published configuration, for this address, and more often.
-sed "s/127.0.0.1:9464/$metrics/; s/15s/1s/" "$root/packaging/prometheus/prometheus.yaml" >"$work/prometheus/prometheus.yaml"
+# The published configuration, for this address, and more often; Prometheus evaluates alerts once a minute by default.
+sed "s/127.0.0.1:9464/$metrics/; s/15s/1s/; 1a global: {evaluation_interval: 1s}" \
+	"$root/packaging/prometheus/prometheus.yaml" >"$work/prometheus/prometheus.yaml"
 cp "$root/packaging/prometheus/alerts.yaml" "$work/prometheus"
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 "$prometheus" --config.file="$work/prometheus/prometheus.yaml" --storage.tsdb.path="$work/prometheus/data" \
