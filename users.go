@@ -3,21 +3,19 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
+	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
-	"github.com/souvenir-ai/souvenir/internal/records/audit"
-	"github.com/souvenir-ai/souvenir/internal/records/receipt"
-	"github.com/souvenir-ai/souvenir/internal/redact"
-	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
-	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
+
+// Users: what one is, how one is found, lists of them, and their preferences. Their accounts are in accounts.go.
 
 // User is a user of the store.
 type User struct {
@@ -42,43 +40,6 @@ const (
 	RoleUser  Role = "user"
 	RoleAdmin Role = "admin" // manages users, clients and the store as a whole
 )
-
-// NewUser describes an account to add.
-type NewUser struct {
-	// ID is the user's id and never changes. Empty means a new UUIDv7. The id of a user who has memories but no account,
-	// such as [LocalUser], gives that user the account.
-	ID string
-
-	// Name is the name to sign in with: 1 to 64 characters, without slashes or invisible characters. Names that differ
-	// only in case, width or the encoding of a character are the same name; a name cannot be the id of another user.
-	Name string
-
-	Email    string // for people; empty: none. At most 254 characters; ownership is not verified
-	Role     Role   // empty means RoleUser
-	Password string // see [PasswordChange].New; empty: none, the user signs in with an external identity
-
-	// Identity is the user's identity at an identity provider, linked in the same commit as LinkIdentity would; its
-	// CreatedAt is ignored. Zero: none.
-	Identity Identity
-}
-
-// Format prints the user without the password.
-func (n NewUser) Format(f fmt.State, _ rune) { redact.Format(f, n, "Password") }
-
-// UserUpdate describes a change to an account. Nil fields change nothing.
-type UserUpdate struct {
-	Name  *string
-	Email *string // "" removes it
-	Role  *Role
-	// true permanently ends the user's sign-ins, MCP tokens and OAuth grants; false lets the user sign in again
-	Disabled *bool
-
-	// Password is the new one; "" removes it: the user signs in with an external identity. Sign-ins and OAuth grants end
-	// with the old one, since others may have known it; MCP tokens stay valid unless EndTokens or Disabled ends them.
-	Password *string
-
-	EndTokens bool // the user's MCP tokens end in the same commit
-}
 
 // storedUser is a user with the fields that stay inside the store.
 type storedUser struct {
@@ -120,85 +81,6 @@ func findUser(tx db.Tx, namespace, idOrName string) (storedUser, error) {
 	return found[0], nil
 }
 
-// AddUser adds an account. A name or an id that already has one, or an identity that belongs to another user, is
-// ErrConflict.
-func (h *Accounts) AddUser(ctx context.Context, n NewUser) (_ User, err error) {
-	defer setGoNames[NewUser](&err)
-	s, err := h.operator(ctx, "AddUser")
-	if err != nil {
-		return User{}, err
-	}
-	n, hash, err := s.checkNewUser(ctx, n)
-	if err != nil {
-		return User{}, err
-	}
-	var added storedUser
-	err = s.write(ctx, func(tx db.Tx, _ viewer) (err error) {
-		added, err = s.addAccount(tx, n, hash)
-		return s.note(ctx, tx, err, event{"user.add", "user", added.ID, audit.Details{"role": added.Role}})
-	})
-	return added.User, err
-}
-
-// checkNewUser checks a new account on its own, fills in the defaults, and hashes the password.
-func (s *Store) checkNewUser(ctx context.Context, n NewUser) (NewUser, string, error) {
-	if n.ID != "" {
-		if err := valid.Name("id", n.ID); err != nil {
-			return n, "", err
-		}
-	}
-	name, err := valid.UserName(n.Name)
-	if err != nil {
-		return n, "", err
-	}
-	n.Name, n.Role = name, cmp.Or(n.Role, RoleUser)
-	if err := checkUserDetails(n.Email, n.Role); err != nil {
-		return n, "", err
-	}
-	if n.Identity.given() {
-		if err := s.checkServes("NewUser.Identity"); err != nil {
-			return n, "", err
-		}
-		if err := checkIdentityOf[NewUser](n.Identity); err != nil {
-			return n, "", err
-		}
-	}
-	if n.Password == "" {
-		return n, "", nil
-	}
-	hash, err := s.hashing.New(ctx, "password", n.Password, n.Name)
-	return n, hash, err
-}
-
-// addAccount writes a checked new account; hash is the hash of its password.
-func (s *Store) addAccount(tx db.Tx, n NewUser, hash string) (storedUser, error) {
-	id := cmp.Or(n.ID, s.newID())
-	key := userKey{s.access.Namespace, id}
-	if err := kernel.CheckUserIDFree(tx, "id", key.namespace, id); err != nil {
-		return storedUser{}, err
-	}
-	row, err := s.userRowOf(tx, id)
-	if err != nil {
-		return storedUser{}, err
-	}
-	if err := kernel.CheckUserNameFree(tx, key.namespace, id, n.Name); err != nil {
-		return storedUser{}, err
-	}
-	account := storedUser{User: User{Name: n.Name, Email: n.Email, Role: n.Role}, row: row, password: hash}
-	if err := s.setAccount(tx, account); err != nil {
-		return storedUser{}, err
-	}
-	if err := disable(tx, row, false, s.now()); err != nil { // a deleted user was left disabled
-		return storedUser{}, err
-	}
-	if n.Identity.given() {
-		if _, err := s.linkIdentity(tx, account, n.Identity); err != nil {
-			return storedUser{}, err
-		}
-	}
-	return findUser(tx, key.namespace, id)
-}
-
 // userRowOf returns the row of a user without an account, and creates it if it does not exist.
 func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 	users, err := loadUsers(tx, `u.namespace = ? AND u.uid = ?`, s.access.Namespace, id)
@@ -212,17 +94,6 @@ func (s *Store) userRowOf(tx db.Tx, id string) (int64, error) {
 			show(users[0].Name))
 	}
 	return users[0].row, nil
-}
-
-// checkUserDetails checks the fields that are not credentials.
-func checkUserDetails(email string, role Role) error {
-	if err := valid.Email(email); err != nil {
-		return err
-	}
-	if role == "" {
-		return invalid("role", `{} is ""; expected %s`, oneOf([]Role{RoleUser, RoleAdmin}))
-	}
-	return valid.Enum("role", role, []Role{RoleUser, RoleAdmin})
 }
 
 // GetUser returns a user by id or, if no user has that id, by name. An unknown one is ErrNotFound. Only for the
@@ -241,283 +112,181 @@ func (h *Accounts) GetUser(ctx context.Context, idOrName string) (_ User, err er
 	return found.User, err
 }
 
-// UpdateUser changes an account, found by id or name. Demoting or disabling the last enabled admin is ErrConflict, and
-// so are a name that is taken and a user without an account.
-func (h *Accounts) UpdateUser(ctx context.Context, idOrName string, u UserUpdate) (_ User, err error) {
-	defer setGoNames[UserUpdate](&err, "user", "idOrName")
-	s, err := h.operator(ctx, "UpdateUser")
-	if err != nil {
-		return User{}, err
-	}
-	u, hash, err := s.checkUpdate(ctx, idOrName, u)
-	if err != nil {
-		return User{}, err
-	}
-	var updated storedUser
-	err = s.write(ctx, func(tx db.Tx, _ viewer) error {
-		before, err := findUser(tx, s.access.Namespace, idOrName)
-		if err != nil {
-			return err
-		}
-		if err := before.checkHasAccount(); err != nil {
-			return err
-		}
-		if err := s.updateUser(tx, before, u, hash); err != nil {
-			return err
-		}
-		updated, err = findUser(tx, s.access.Namespace, before.ID)
-		return s.note(ctx, tx, err, event{"user.update", "user", before.ID, u.details(before)})
+// Me returns the user of this view. A user who has no account, or has stored nothing yet, is a User with an id and
+// [RoleUser]. A view that is limited to projects does not get the email address.
+func (h *Accounts) Me(ctx context.Context) (User, error) {
+	s := h.s
+	var me storedUser
+	err := s.read(ctx, func(tx db.Tx, v viewer) (err error) {
+		me, err = s.account(tx, v, "")
+		return err
 	})
-	return updated.User, err
+	if s.access.Projects != nil {
+		me.Email = ""
+	}
+	return me.User, err
 }
 
-// applied returns a user as the change leaves it, apart from credentials.
-func (u UserUpdate) applied(to User) User {
-	if u.Name != nil {
-		to.Name = *u.Name
-	}
-	if u.Email != nil {
-		to.Email = *u.Email
-	}
-	if u.Role != nil {
-		to.Role = *u.Role
-	}
-	return to
-}
-
-// checkUpdate checks a change on its own and hashes the password.
-func (s *Store) checkUpdate(ctx context.Context, idOrName string, u UserUpdate) (UserUpdate, string, error) {
-	if u.Name != nil {
-		name, err := valid.UserName(*u.Name)
+// account finds the user that a call is about: the view's own when none is named. Only the operator may name another.
+func (s *Store) account(tx db.Tx, v viewer, idOrName string) (storedUser, error) {
+	own := storedUser{User: User{ID: s.access.User, Role: RoleUser}}
+	if v.User != 0 {
+		found, err := loadUsers(tx, `u.id = ?`, v.User)
 		if err != nil {
-			return u, "", err
+			return own, err
 		}
-		u.Name = &name
+		own = found[0]
 	}
-	given := u.applied(User{Role: RoleUser})
-	if err := checkUserDetails(given.Email, given.Role); err != nil {
-		return u, "", err
-	}
-	if u.Password == nil || *u.Password == "" {
-		return u, "", nil
-	}
-	before, err := (&Accounts{handle{s}}).GetUser(ctx, idOrName) // before the work is done, and for the name
-	if err != nil {
-		return u, "", err
-	}
-	hash, err := s.hashing.New(ctx, "password", *u.Password, u.applied(before).Name)
-	return u, hash, err
-}
-
-// updateUser writes a checked change; hash is the hash of the new password.
-func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash string) error {
-	after := before
-	after.User = u.applied(before.User)
-	if u.Name != nil {
-		if err := kernel.CheckUserNameFree(tx, s.access.Namespace, before.ID, after.Name); err != nil {
-			return err
-		}
-	}
-	if u.Password != nil {
-		after.password = hash
-	}
-	if err := s.setAccount(tx, after); err != nil {
-		return err
-	}
-	var ends []AccessKind
-	if u.Password != nil {
-		ends = []AccessKind{AccessSignIns, AccessGrants}
-	}
-	if u.EndTokens {
-		ends = append(ends, AccessTokens)
-	}
-	if err := s.endKinds(tx, before.row, "", ends); err != nil {
-		return err
-	}
-	if u.Disabled != nil && *u.Disabled != before.Disabled {
-		if err := disable(tx, before.row, *u.Disabled, s.now()); err != nil {
-			return err
-		}
-	}
-	return s.checkAdminLeft(tx, before)
-}
-
-// details returns an update's details for the audit log: the changed fields, and the new values of roles and locks.
-func (u UserUpdate) details(before storedUser) audit.Details {
-	d, after := audit.Details{}, u.applied(before.User)
-	for field, changed := range map[string]bool{"name": after.Name != before.Name, "email": after.Email != before.Email,
-		"password": u.Password != nil, "end_tokens": u.EndTokens} {
-		if changed {
-			d[field] = true
-		}
-	}
-	if u.Role != nil {
-		d["role"], d["former_role"] = after.Role, before.Role
-	}
-	if u.Disabled != nil {
-		d["disabled"] = *u.Disabled
-	}
-	return d
-}
-
-// setAccount writes the fields of an account.
-func (s *Store) setAccount(tx db.Tx, u storedUser) error {
-	_, err := tx.Exec(`UPDATE users SET name = ?2, name_key = ?3, email = ?4, role = ?5, password = ?6, updated_at = `+
-		laterChange+` WHERE id = ?7`,
-		s.now(), u.Name, foldname.Key(u.Name), db.OrNull(u.Email), u.Role, db.OrNull(u.password), u.row)
-	return err
-}
-
-// laterChange is the time ?1 for updated_at, or the stored one if that is later, as after a change of the clock: the
-// key ring compares it with the time of a deletion.
-const laterChange = `CASE WHEN updated_at > ?1 THEN updated_at ELSE ?1 END`
-
-// disable locks a user out, with every program that acts for them, or lets the user in again.
-func disable(tx db.Tx, row int64, disabled bool, now int64) error {
-	if !disabled {
-		_, err := tx.Exec(`UPDATE users SET disabled_at = NULL, updated_at = `+laterChange+` WHERE id = ?2`, now, row)
-		return err
-	}
-	if _, err := tx.Exec(`UPDATE users SET disabled_at = ?1, updated_at = `+laterChange+` WHERE id = ?2`, now,
-		row); err != nil {
-		return err
-	}
-	if err := endSignIns(tx, row, ""); err != nil {
-		return err
-	}
-	if err := endTokens(tx, now, `user_id = ?`, row); err != nil {
-		return err
-	}
-	return endGrants(tx, now, `user_id = ?`, row)
-}
-
-// checkAdminLeft refuses a change, already made in tx, that removes the last admin. before is the user before the
-// change.
-func (s *Store) checkAdminLeft(tx db.Tx, before storedUser) error {
-	if before.Role != RoleAdmin || before.Disabled {
-		return nil
-	}
-	left, err := db.Column[int64](tx, `SELECT count(*) FROM users WHERE namespace = ? AND role = 'admin' `+
-		`AND disabled_at IS NULL`, s.access.Namespace)
-	if err == nil && left[0] == 0 {
-		return newError(KindConflict, "user", "{} %s is the last admin who can sign in; make another user an admin first",
-			show(before.Name))
-	}
-	return err
-}
-
-// DeleteUser deletes a user's account with its sign-ins, tokens, OAuth grants and clients, preferences and memberships.
-// Deleting the last enabled admin is ErrConflict. The id stays known to the store: an account added with it later, or a
-// view made with it, starts empty. Memories are deleted in batches of a thousand, so that other writers get their turn;
-// after an error the user may be disabled and some memories gone, and a second call deletes the rest.
-func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *DeletionOptions) (err error) {
-	defer setGoNames[DeletionOptions](&err, "user", "idOrName")
-	o := options.orDefault()
-	s, err := h.operator(ctx, "DeleteUser")
-	if err != nil {
-		return err
-	}
-	ctx = db.Freeing(ctx)
-	u, err := h.GetUser(ctx, idOrName)
-	if err != nil {
-		return err
-	}
-	if err := s.activity.Flush(ctx); err != nil { // otherwise it would be written after the rest is deleted
-		return wrap(err)
-	}
-	defer s.worker.Wake() // removes the contents of the user's files
-	id := u.ID            // the name may belong to another user by the time the last memories are deleted
-	var holdings receipt.Claims
-	if o.Receipt != nil {
-		if holdings, err = s.holdings(ctx, id); err != nil {
-			return wrap(err)
-		}
-	}
-	owner, since := keyring.Owner{Namespace: s.access.Namespace, User: id}, s.now()
-	if err := s.ring.Mark(ctx, owner, since); err != nil {
-		return wrap(err)
-	}
-	var signed Receipt
-	err = s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
-		done, err := s.deleteUser(tx, id, o, since, p)
-		if !done {
-			return false, err
-		}
-		e := event{"user.delete", "user", id, audit.Details{"with_memories": o.WithMemories}}
-		if err == nil && o.Receipt != nil {
-			e.details["counts"], e.details["bytes"] = holdings.Counts, holdings.Bytes
-			signed, err = s.sign(ctx, tx, holdings, e)
-			return true, err
-		}
-		return true, s.note(ctx, tx, err, e)
-	})
 	switch {
-	case err == nil && o.Receipt != nil: // a receipt must not prove what was rolled back
-		*o.Receipt = signed
-		err = s.eraseKey(ctx, owner, since, holdings, o.Receipt)
-	case err == nil: // otherwise the key is needed, or a later call erases it
-		err = s.eraseKey(ctx, owner, since, holdings, nil)
-	case errors.Is(err, ErrConflict): // nothing was deleted
-		if failed := s.ring.Unmark(context.WithoutCancel(ctx), owner); failed != nil {
-			s.log.Warn("the key ring still marks a user as leaving, although the deletion was rejected", "error", failed)
-		}
+	case idOrName == "" || idOrName == own.ID:
+		return own, nil
+	case s.operator:
+		return findUser(tx, v.Namespace, idOrName)
+	case own.Name != "" && len(idOrName) <= valid.MaxFoldedName && foldname.Key(idOrName) == foldname.Key(own.Name):
+		return own, nil
 	}
-	return wrap(err)
+	return own, newError(KindForbidden, "user", "{} is %s; a user's view is for that user only", show(idOrName))
 }
 
-// deleteUser deletes one portion, and reports whether it was the last. The row left behind counts as changed at the
-// time since or later.
-func (s *Store) deleteUser(tx db.Tx, id string, o DeletionOptions, since int64, p trash.Portion) (done bool,
-	err error) {
-	u, err := findUser(tx, s.access.Namespace, id)
-	if err != nil {
-		return false, err
-	}
-	if !o.WithMemories {
-		if err := checkOwnsNothing(tx, u); err != nil {
-			return false, err
+// listed is the condition for users in lists: users with an account or with anything in the store. A row alone does not
+// count, since a call that stored nothing also leaves one.
+const listed = `(u.name IS NOT NULL OR EXISTS (SELECT 1 FROM collection WHERE owner_id = u.id AND name <> '')
+	OR EXISTS (SELECT 1 FROM project WHERE owner_id = u.id)
+	OR EXISTS (SELECT 1 FROM project_member WHERE user_id = u.id) OR EXISTS (SELECT 1 FROM file WHERE owner_id = u.id
+	AND state = 'stored'))`
+
+// byName is the order of lists of users: by name; users without an account come last, by id.
+const byName = ` ORDER BY u.name_key IS NULL, u.name_key, u.uid`
+
+// Users iterates over the users who have an account or anything in the store when it begins, by name; users without an
+// account come last, by id. Users deleted meanwhile are skipped. The sequence ends after the first error.
+func (h *Accounts) Users(ctx context.Context) iter.Seq2[User, error] {
+	const page = 256
+	return func(yield func(User, error) bool) {
+		s, err := h.operator(ctx, "Users")
+		var rows []int64
+		if err == nil {
+			err = s.readStore(ctx, func(tx db.Tx) (err error) {
+				rows, err = db.Column[int64](tx, `SELECT u.id FROM users u WHERE u.namespace = ? AND `+listed+byName,
+					s.access.Namespace)
+				return err
+			})
+		}
+		if err != nil {
+			yield(User{}, err)
+			return
+		}
+		for batch := range slices.Chunk(rows, page) {
+			var found []storedUser
+			err := s.readStore(ctx, func(tx db.Tx) (err error) {
+				found, err = loadUsers(tx, listed+` AND u.id IN `+db.Integers+byName, db.List(batch))
+				return err
+			})
+			if err != nil {
+				yield(User{}, err)
+				return
+			}
+			for _, u := range found {
+				if !yield(u.User, nil) {
+					return
+				}
+			}
 		}
 	}
-	if u.Name != "" { // a user without an account disappears once disabled, so that comes last
-		if err := disable(tx, u.row, true, s.now()); err != nil {
-			return false, err
-		}
-		if err := s.checkAdminLeft(tx, u); err != nil && since != deletedBefore {
-			return false, err
-		}
-	}
-	t := s.newTrasher(tx, viewer{User: u.row}, p)
-	t.Forever = true
-	if done, err = t.EraseMemoriesOf(u.row, p); err != nil || !done {
-		return false, err
-	}
-	projects, err := db.Column[string](tx, `SELECT uid FROM project WHERE owner_id = ?`, u.row)
-	if err != nil {
-		return false, err
-	}
-	for _, id := range projects {
-		whole := DeletionOptions{WithMemories: true, Erase: true}
-		if done, err = s.deleteProject(tx, viewer{User: u.row}, ProjectRef{ID: id}, whole, p); err != nil || !done {
-			return false, err
-		}
-	}
-	if err := trash.EmptyUser(tx, u.row); err != nil {
-		return false, err
-	}
-	// A call that started as this user and finishes later must not leave a valid token behind.
-	return true, disable(tx, u.row, true, max(s.now(), since))
 }
 
-// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
-func checkOwnsNothing(tx db.Tx, u storedUser) error {
-	memories, projects, files, err := trash.OwnedBy(tx, u.row)
-	if err == nil && memories+projects+files > 0 {
-		return newError(KindConflict, "user",
-			"{} %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
-				"that, and with what others have stored in these projects",
-			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
+// MaxUserLimit is the most users that [Accounts.UserPage] returns at once.
+const MaxUserLimit = 1000
+
+// UserQuery asks for a page of users. A user must match every field that is set.
+type UserQuery struct {
+	Text     string // a part of the name or the e-mail address, compared as names are, or the whole id; empty: any
+	Accounts bool   // only users who have an account
+	Limit    int    // users to return, 1 to 1,000; zero means 1,000
+	Offset   int    // users to skip, 0 or more; beyond the last user the page is empty
+}
+
+// UserPage is a page of users.
+type UserPage struct {
+	Users  []User `json:"users"`  // never nil
+	Total  int    `json:"total"`  // matching users, on all pages
+	Offset int    `json:"offset"` // as in the query
+	Limit  int    `json:"limit"`  // as applied
+}
+
+// UserPage returns a page of the users that match, in the order of [Accounts.Users], and their total number.
+func (h *Accounts) UserPage(ctx context.Context, q UserQuery) (_ UserPage, err error) {
+	defer setGoNames[UserQuery](&err)
+	s, err := h.operator(ctx, "UserPage")
+	if err != nil {
+		return UserPage{}, err
 	}
-	return err
+	q.Limit = cmp.Or(q.Limit, MaxUserLimit)
+	if err := checkPage(q.Limit, MaxUserLimit, q.Offset); err != nil {
+		return UserPage{}, err
+	}
+	if len(q.Text) > valid.MaxFoldedName {
+		return UserPage{}, newError(KindTooLarge, "text", "{} is %d bytes; at most %d are allowed", len(q.Text),
+			valid.MaxFoldedName)
+	}
+	if err := valid.UTF8("text", q.Text); err != nil {
+		return UserPage{}, err
+	}
+	condition, order := `u.namespace = ? AND `, byName
+	args := []any{s.access.Namespace}
+	if q.Accounts {
+		condition, order = condition+`u.name_key IS NOT NULL`, ` ORDER BY u.name_key` // in the order of the index
+	} else {
+		condition += listed
+	}
+	if q.Text != "" {
+		condition += ` AND (u.uid = ? OR u.name_key LIKE ? ESCAPE '\' OR lower(u.email) LIKE ? ESCAPE '\')`
+		args = append(args, q.Text, contains(foldname.Key(q.Text)), contains(db.Lower(q.Text)))
+	}
+	p := UserPage{Users: []User{}, Offset: q.Offset, Limit: q.Limit}
+	err = s.readStore(ctx, func(tx db.Tx) error {
+		if err := tx.QueryRow(`SELECT count(*) FROM users u WHERE `+condition, args...).Scan(&p.Total); err != nil {
+			return err
+		}
+		found, err := loadUsers(tx, condition+order+` LIMIT ? OFFSET ?`, append(args, q.Limit, q.Offset)...)
+		if err != nil {
+			return err
+		}
+		seen, err := lastSeen(tx, found)
+		for _, u := range found {
+			if at := seen[u.row]; at != 0 {
+				u.LastSeenAt = kernel.ToTime(at)
+			}
+			p.Users = append(p.Users, u.User)
+		}
+		return err
+	})
+	return p, err
+}
+
+// lastSeen returns when each user's credentials were last used, by the user's row.
+func lastSeen(tx db.Tx, users []storedUser) (map[int64]int64, error) {
+	rows, seen := make([]int64, len(users)), map[int64]int64{}
+	for i, u := range users {
+		rows[i] = u.row
+	}
+	err := tx.Each(func(row db.Rows) error {
+		var user int64
+		var at *int64
+		err := row.Scan(&user, &at)
+		if at != nil {
+			seen[user] = *at
+		}
+		return err
+	}, `SELECT u.user_id, max(u.last_used_at) FROM (SELECT user_id, last_used_at FROM session
+			UNION ALL SELECT user_id, last_used_at FROM token UNION ALL SELECT user_id, last_used_at FROM oauth_grant) u
+		WHERE u.user_id IN `+db.Integers+` GROUP BY u.user_id`, db.List(rows))
+	return seen, err
+}
+
+// contains returns a LIKE pattern, with the escape character \, for texts that contain a part.
+func contains(part string) string {
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(part) + "%"
 }
 
 // MaxPreferences limits the size of a user's preferences, in bytes of JSON. Preferences are an object in which programs

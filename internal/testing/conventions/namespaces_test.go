@@ -22,8 +22,8 @@ func TestUsersAreFoundWithinANamespace(t *testing.T) {
 	atRoot(t)
 	elsewhere := []string{
 		"naming.go",   // OWNER/ID among the visible projects, all of one namespace
-		"accounts.go", // UserPage adds the condition to each of its queries
-		"users.go",    // setAccount writes the row it is given
+		"accounts.go", // setAccount writes the row it is given
+		"users.go",    // UserPage adds the condition to each of its queries
 		"kinds.go",    // an import adds the condition to the key of each record
 		"projectkinds.go",
 		"mend.go", // recovery creates the local user for rows that have lost their owner
