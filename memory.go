@@ -20,6 +20,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
+// Memories: what one is, and how one is read, listed and deleted. They are stored in memoryadd.go and changed in
+// memorychange.go.
+
 // Limits of a memory.
 const (
 	MaxContent  = valid.MaxContent  // bytes of content: 1 MiB
@@ -465,64 +468,4 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (eras
 		return t.EraseMemories(m.Row)
 	})
 	return erased, err
-}
-
-// MemoriesDeletion says which memories [Store.DeleteMemories] deletes.
-type MemoriesDeletion struct {
-	MemoryList // which; its order does not matter
-
-	// All allows a MemoryList without any condition, which means every memory of this view. Without All, such a list
-	// is ErrInvalid.
-	All bool
-
-	// DryRun only counts.
-	DryRun bool
-
-	// Progress receives the stage "delete", counted in memories. Nil disables it.
-	Progress Progress
-}
-
-// DeleteMemories deletes all memories that match, even if they are not valid now. Each goes to the trash as an entry of
-// its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
-// turn: after an error the counts say how many were deleted, and a second call deletes the rest. Memories that no
-// longer match are skipped.
-func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (BulkReport, error) {
-	if d.DryRun {
-		return s.deleteMemories(ctx, nil, d)
-	}
-	return hooked(ctx, s, OperationDelete, "DeleteMemories", func(ctx context.Context, o *operation) (BulkReport, error) {
-		return s.deleteMemories(ctx, o, d)
-	})
-}
-
-func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (_ BulkReport, err error) {
-	defer setGoNames[MemoriesDeletion](&err)
-	ctx = db.Freeing(ctx)
-	b := bulk{store: s, list: d.MemoryList, stage: "delete", progress: d.Progress}
-	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
-		return b.done, err
-	}
-	if err := b.describe(ctx, o, ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
-		return b.done, err
-	}
-	if err := o.delete(ctx); err != nil {
-		return b.done, err
-	}
-	err = s.inPortions(ctx, func(p trash.Portion) (bool, error) {
-		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []kernel.Memory) (int, int, error) {
-			t := s.newTrasher(tx, v, p)
-			began, size := time.Now(), 0
-			for i, m := range found {
-				size += len(m.Content)
-				if i > 0 && (int64(size) > p.Bytes || db.ShouldYield(tx, began)) {
-					return i, i, nil
-				}
-				if err := t.Memory(trashed(m)); err != nil {
-					return 0, 0, err
-				}
-			}
-			return len(found), len(found), nil
-		})
-	})
-	return b.done, err
 }

@@ -13,9 +13,12 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/lifespan"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
+
+// Changes of memories: one updated, and many updated or deleted at once. Deletions of one are in memory.go.
 
 // MemoryUpdate describes a change to a memory. Unset fields change nothing.
 type MemoryUpdate struct {
@@ -189,21 +192,6 @@ func (u *MemoryUpdate) patch() (p attributesPatch, err error) {
 	return p, err
 }
 
-// newContent checks new content and its vector, if any.
-func newContent(content string, vector []float32) (*kernel.Draft, error) {
-	if err := valid.NewContent(content); err != nil {
-		return nil, err
-	}
-	d := kernel.Draft{Content: content}
-	var err error
-	if vector != nil {
-		if d.Vector, err = kernel.UnitVector(vector, len(vector)); err != nil {
-			return nil, invalid("embedding", "{}: %v", err)
-		}
-	}
-	return &d, nil
-}
-
 // change is the common part of updates and restorations: it embeds content (nil: unchanged), and then, in one
 // transaction, writes it and the attributes that patch returns for the present ones.
 func (s *Store) change(ctx context.Context, id string, expected int, content *kernel.Draft, times func(*kernel.Memory),
@@ -264,28 +252,6 @@ func (s *Store) change(ctx context.Context, id string, expected int, content *ke
 		s.wakeTexts(ctx)
 	}
 	return changed, err
-}
-
-// embedChange embeds new content, unless the change cannot be made or the collection embeds no texts.
-func (s *Store) embedChange(ctx context.Context, id string, expected int, content *kernel.Draft) (*kernel.Draft,
-	[]string, error) {
-	drafts := []kernel.Draft{*content}
-	err := s.read(ctx, func(tx db.Tx, v viewer) error {
-		m, err := kernel.LoadForWriting(tx, v, id)
-		if err == nil {
-			err = m.Expect(expected)
-		}
-		if err != nil {
-			return err
-		}
-		drafts[0].WordsOnly = m.OwnVectors && content.Vector == nil
-		return nil
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	warnings, err := s.embedDrafts(ctx, drafts, func(string, int, int) {})
-	return &drafts[0], warnings, err
 }
 
 // MemoriesUpdate says which memories [Store.UpdateMemories] changes, and how.
@@ -546,4 +512,64 @@ func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]kernel.Memory, error
 	}
 	found, err := kernel.LoadRows(tx, v, kernel.WholeContent, fits)
 	return slices.DeleteFunc(found, func(m kernel.Memory) bool { return !m.Writable }), err
+}
+
+// MemoriesDeletion says which memories [Store.DeleteMemories] deletes.
+type MemoriesDeletion struct {
+	MemoryList // which; its order does not matter
+
+	// All allows a MemoryList without any condition, which means every memory of this view. Without All, such a list
+	// is ErrInvalid.
+	All bool
+
+	// DryRun only counts.
+	DryRun bool
+
+	// Progress receives the stage "delete", counted in memories. Nil disables it.
+	Progress Progress
+}
+
+// DeleteMemories deletes all memories that match, even if they are not valid now. Each goes to the trash as an entry of
+// its own, as with [Store.DeleteMemory]. It deletes up to a thousand in one commit, so that other writers get their
+// turn: after an error the counts say how many were deleted, and a second call deletes the rest. Memories that no
+// longer match are skipped.
+func (s *Store) DeleteMemories(ctx context.Context, d MemoriesDeletion) (BulkReport, error) {
+	if d.DryRun {
+		return s.deleteMemories(ctx, nil, d)
+	}
+	return hooked(ctx, s, OperationDelete, "DeleteMemories", func(ctx context.Context, o *operation) (BulkReport, error) {
+		return s.deleteMemories(ctx, o, d)
+	})
+}
+
+func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDeletion) (_ BulkReport, err error) {
+	defer setGoNames[MemoriesDeletion](&err)
+	ctx = db.Freeing(ctx)
+	b := bulk{store: s, list: d.MemoryList, stage: "delete", progress: d.Progress}
+	if err := b.begin(ctx, d.All, d.DryRun); err != nil {
+		return b.done, err
+	}
+	if err := b.describe(ctx, o, ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
+		return b.done, err
+	}
+	if err := o.delete(ctx); err != nil {
+		return b.done, err
+	}
+	err = s.inPortions(ctx, func(p trash.Portion) (bool, error) {
+		return b.next(ctx, p.Rows, func(tx db.Tx, v viewer, found []kernel.Memory) (int, int, error) {
+			t := s.newTrasher(tx, v, p)
+			began, size := time.Now(), 0
+			for i, m := range found {
+				size += len(m.Content)
+				if i > 0 && (int64(size) > p.Bytes || db.ShouldYield(tx, began)) {
+					return i, i, nil
+				}
+				if err := t.Memory(trashed(m)); err != nil {
+					return 0, 0, err
+				}
+			}
+			return len(found), len(found), nil
+		})
+	})
+	return b.done, err
 }

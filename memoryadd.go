@@ -16,6 +16,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
+// New memories: what one is, and how one or many are stored.
+
 // NewMemory describes a memory to store. Only Content is required.
 type NewMemory struct {
 	// Collection is the name of one of the caller's own collections. Empty means DefaultCollection, which is created
@@ -468,4 +470,41 @@ func (s *Store) storeShared(ctx context.Context, a *writing.Addition) error {
 		s.rememberUser(ctx, call.User)
 	}
 	return wrap(err)
+}
+
+// newContent checks new content and its vector, if any.
+func newContent(content string, vector []float32) (*kernel.Draft, error) {
+	if err := valid.NewContent(content); err != nil {
+		return nil, err
+	}
+	d := kernel.Draft{Content: content}
+	var err error
+	if vector != nil {
+		if d.Vector, err = kernel.UnitVector(vector, len(vector)); err != nil {
+			return nil, invalid("embedding", "{}: %v", err)
+		}
+	}
+	return &d, nil
+}
+
+// embedChange embeds new content, unless the change cannot be made or the collection embeds no texts.
+func (s *Store) embedChange(ctx context.Context, id string, expected int, content *kernel.Draft) (*kernel.Draft,
+	[]string, error) {
+	drafts := []kernel.Draft{*content}
+	err := s.read(ctx, func(tx db.Tx, v viewer) error {
+		m, err := kernel.LoadForWriting(tx, v, id)
+		if err == nil {
+			err = m.Expect(expected)
+		}
+		if err != nil {
+			return err
+		}
+		drafts[0].WordsOnly = m.OwnVectors && content.Vector == nil
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings, err := s.embedDrafts(ctx, drafts, func(string, int, int) {})
+	return &drafts[0], warnings, err
 }
