@@ -141,6 +141,14 @@ func (s *shared) addMark(tx db.Tx, user string) (string, error) {
 	return browsermark.New(key.ID, key.Secret, user, kernel.ToTime(now)), err
 }
 
+// markKey returns the key that makes marks of browsers. It is replaced every 90 days.
+func markKey(tx db.Tx, now int64) (serverkeys.Key, error) {
+	if err := serverkeys.Retire(tx, markAlgorithm, now, now-browsermark.KeyLife.Microseconds()); err != nil {
+		return serverkeys.Key{}, err
+	}
+	return serverkeys.CurrentOrNew(tx, markAlgorithm, browsermark.KeySize, now)
+}
+
 // Format prints the check without the mark.
 func (c BrowserCheck) Format(f fmt.State, _ rune) { redact.Format(f, c, "Mark") }
 
