@@ -397,7 +397,7 @@ func (h *Accounts) RevokeAccess(ctx context.Context, except string, kinds []Acce
 		return err
 	}
 	return s.write(ctx, func(tx db.Tx, v viewer) error {
-		return s.note(ctx, tx, s.endKinds(tx, v.User, except, kinds),
+		return s.note(ctx, tx, s.revokeKinds(tx, v.User, except, kinds),
 			event{"access.end", "user", s.access.User, audit.Details{"kinds": kinds}})
 	})
 }
@@ -411,17 +411,17 @@ func checkKinds(argument string, kinds []AccessKind) error {
 	return nil
 }
 
-// endKinds revokes kinds of a user's access, except the sign-in with an id. user is a row.
-func (s *Store) endKinds(tx db.Tx, user int64, except string, kinds []AccessKind) error {
+// revokeKinds revokes kinds of a user's access, except the sign-in with an id. user is a row.
+func (s *Store) revokeKinds(tx db.Tx, user int64, except string, kinds []AccessKind) error {
 	for _, kind := range kinds {
 		var err error
 		switch kind {
 		case AccessSignIns:
-			err = endSignIns(tx, user, except)
+			err = deleteSignIns(tx, user, except)
 		case AccessGrants:
-			err = endGrants(tx, s.now(), `user_id = ?`, user)
+			err = revokeGrants(tx, s.now(), `user_id = ?`, user)
 		case AccessTokens:
-			err = endTokens(tx, s.now(), `user_id = ?`, user)
+			err = revokeTokens(tx, s.now(), `user_id = ?`, user)
 		}
 		if err != nil {
 			return err

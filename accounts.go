@@ -318,7 +318,7 @@ func (s *Store) updateUser(tx db.Tx, before storedUser, u UserUpdate, hash strin
 	if u.EndTokens {
 		ends = append(ends, AccessTokens)
 	}
-	if err := s.endKinds(tx, before.row, "", ends); err != nil {
+	if err := s.revokeKinds(tx, before.row, "", ends); err != nil {
 		return err
 	}
 	if u.Disabled != nil && *u.Disabled != before.Disabled {
@@ -369,13 +369,13 @@ func disable(tx db.Tx, row int64, disabled bool, now int64) error {
 		row); err != nil {
 		return err
 	}
-	if err := endSignIns(tx, row, ""); err != nil {
+	if err := deleteSignIns(tx, row, ""); err != nil {
 		return err
 	}
-	if err := endTokens(tx, now, `user_id = ?`, row); err != nil {
+	if err := revokeTokens(tx, now, `user_id = ?`, row); err != nil {
 		return err
 	}
-	return endGrants(tx, now, `user_id = ?`, row)
+	return revokeGrants(tx, now, `user_id = ?`, row)
 }
 
 // checkAdminLeft refuses a change, already made in tx, that removes the last admin. before is the user before the

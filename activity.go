@@ -46,7 +46,7 @@ type Activity struct {
 type Credential struct {
 	// empty: none was needed, as in an embedding program or over standard input
 	Kind CredentialKind `json:"kind"`
-	ID   string         `json:"id,omitempty"`   // of the MCP token, the OAuth client or the session
+	ID   string         `json:"id,omitempty"`   // of the MCP token, the OAuth client or the sign-in
 	Name string         `json:"name,omitempty"` // of the token or the client; empty if it no longer exists
 }
 

@@ -337,8 +337,8 @@ func BenchmarkCheckToken(b *testing.B) {
 	reportMedian(b, took)
 }
 
-// BenchmarkCheckSession measures checking the session of a browser's request.
-func BenchmarkCheckSession(b *testing.B) {
+// BenchmarkCheckSignIn measures checking the sign-in of a browser's request.
+func BenchmarkCheckSignIn(b *testing.B) {
 	store := openBench(b, 100)
 	var value string
 	for _, name := range []string{"ann", "ben", "carol"} {

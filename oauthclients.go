@@ -478,7 +478,7 @@ func (h *Accounts) DeactivateClient(ctx context.Context, clientID string) (err e
 			now, now, c.row); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, endGrants(tx, now, `client_id = ?`, c.row), c.event("client.deactivate"))
+		return s.note(ctx, tx, revokeGrants(tx, now, `client_id = ?`, c.row), c.event("client.deactivate"))
 	})
 }
 

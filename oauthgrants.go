@@ -360,8 +360,8 @@ func (g storedGrant) checkNotPaused() error {
 	return pausedAccess()
 }
 
-// endGrants ends the grants for which a condition holds, with everything that depends on them.
-func endGrants(tx db.Tx, now int64, condition string, args ...any) error {
+// revokeGrants revokes the grants for which a condition holds, with everything that depends on them.
+func revokeGrants(tx db.Tx, now int64, condition string, args ...any) error {
 	_, err := tx.Exec(`UPDATE oauth_grant SET revoked_at = ? WHERE revoked_at IS NULL AND `+condition,
 		append([]any{now}, args...)...)
 	if err != nil {
@@ -370,13 +370,13 @@ func endGrants(tx db.Tx, now int64, condition string, args ...any) error {
 	return deactivateOrphans(tx, now)
 }
 
-// revokeGrant ends a grant and notes that, unless it has ended before: repetitions do not fill the log.
+// revokeGrant revokes a grant and notes that, unless it was revoked before: repetitions do not fill the log.
 func (s *Store) revokeGrant(ctx context.Context, tx db.Tx, grant int64, e event) error {
 	var lives bool
 	err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM oauth_grant WHERE id = ? AND revoked_at IS NULL)`,
 		grant).Scan(&lives)
 	if err == nil {
-		err = endGrants(tx, s.now(), `id = ?`, grant)
+		err = revokeGrants(tx, s.now(), `id = ?`, grant)
 	}
 	if err != nil || !lives {
 		return err

@@ -101,7 +101,7 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (_ TokenSet
 		t.audience, refused = code.audience(x.Resource, x.Audience)
 		switch {
 		case code.used:
-			return t, invalidCode(usedBefore), endGrants(tx, s.now(), `id = ?`, code.row)
+			return t, invalidCode(usedBefore), revokeGrants(tx, s.now(), `id = ?`, code.row)
 		case code.ended || s.now() >= code.expires:
 			return t, invalidCode("it has expired or was revoked"), nil
 		case x.RedirectURI != code.redirectURI && (x.RedirectURI != "" || code.challenge == ""):
@@ -113,7 +113,7 @@ func (h *Accounts) ExchangeCode(ctx context.Context, x CodeExchange) (_ TokenSet
 			if err := s.useCode(tx, x.Code); err != nil {
 				return t, nil, err
 			}
-			return t, invalidCode("code_verifier does not match code_challenge"), endGrants(tx, s.now(), `id = ?`, code.row)
+			return t, invalidCode("code_verifier does not match code_challenge"), revokeGrants(tx, s.now(), `id = ?`, code.row)
 		}
 		if err := s.useCode(tx, x.Code); err != nil {
 			return t, nil, err
@@ -169,7 +169,7 @@ func (h *Accounts) RefreshTokens(ctx context.Context, r TokenRefresh) (_ TokenSe
 		case !found || token.client != client.row:
 			return t, invalidRefresh("it is unknown"), nil
 		case token.rotated != 0 && !withinGrace(now-token.rotated):
-			return t, invalidRefresh(usedBefore), endGrants(tx, now, `id = ?`, token.row)
+			return t, invalidRefresh(usedBefore), revokeGrants(tx, now, `id = ?`, token.row)
 		case token.ended || now >= token.expires:
 			return t, invalidRefresh("it has expired or was revoked"), nil
 		case !client.uses(clientmeta.GrantRefresh):

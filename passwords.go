@@ -125,10 +125,10 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) (err er
 		if err := s.replaceHash(tx, u, hash); err != nil {
 			return err
 		}
-		if err := endSignIns(tx, u.row, c.KeepSignIn); err != nil {
+		if err := deleteSignIns(tx, u.row, c.KeepSignIn); err != nil {
 			return err
 		}
-		return s.note(ctx, tx, s.endKinds(tx, u.row, c.KeepSignIn, c.End),
+		return s.note(ctx, tx, s.revokeKinds(tx, u.row, c.KeepSignIn, c.End),
 			event{"user.password", "user", u.ID, audit.Details{"end": emptyList(c.End)}})
 	})
 }

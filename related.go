@@ -163,8 +163,8 @@ func Likeness(a, b string) float64 {
 // ownDuplicate is the cosine similarity at which callers' own vectors count as near duplicates: their model is unknown.
 const ownDuplicate = 0.9
 
-// candidates is the most memories whose texts are compared.
-const candidates = 16
+// maxCompared is the most memories whose texts are compared with one.
+const maxCompared = 16
 
 // similarTo finds, for each draft that asks for it, the visible memories that say almost the same. It runs before the
 // drafts are stored, so none finds itself.
@@ -202,7 +202,7 @@ func (s *Store) similar(tx db.Tx, v viewer, d *kernel.Draft) ([]SimilarMemory, e
 		return nil, err
 	}
 	limit := d.Similar + 1 // one may be the memory that the draft is written over
-	n := index.Near{Vector: pq.vector, Partitions: partitions, Limit: max(candidates, limit)}
+	n := index.Near{Vector: pq.vector, Partitions: partitions, Limit: max(maxCompared, limit)}
 	if len(sel.Hidden) > 0 {
 		n.Keep = func(row int64) bool { return !sel.Hidden[row] }
 	}

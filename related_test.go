@@ -108,7 +108,7 @@ func duplicatesInAllWays(t *testing.T, s *Store, content string) (got, all, near
 			return err
 		}
 		given := similarity.Read(content)
-		n := index.Near{Vector: vectors[0], Partitions: partitions, Limit: candidates}
+		n := index.Near{Vector: vectors[0], Partitions: partitions, Limit: maxCompared}
 		if got, err = s.comparison().Duplicates(tx, n, given); err != nil {
 			return err
 		}
@@ -116,7 +116,7 @@ func duplicatesInAllWays(t *testing.T, s *Store, content string) (got, all, near
 		if all, err = s.comparison().Near(tx, n); err != nil {
 			return err
 		}
-		near, err = s.comparison().DuplicatesAmong(tx, given, all[:min(candidates, len(all))])
+		near, err = s.comparison().DuplicatesAmong(tx, given, all[:min(maxCompared, len(all))])
 		if err == nil {
 			all, err = s.comparison().DuplicatesAmong(tx, given, all)
 		}

@@ -40,8 +40,8 @@ func (f RerankerFunc) Rerank(ctx context.Context, query string, texts []string) 
 	return f(ctx, query, texts)
 }
 
-// reranks returns how many hits of a valid query are reranked.
-func (s *Store) reranks(q Query) int {
+// rerankDepth returns how many of the best hits of a valid query are reranked; 0: none.
+func (s *Store) rerankDepth(q Query) int {
 	n := q.Rerank
 	if n == 0 {
 		n = DefaultRerank
@@ -54,7 +54,7 @@ func (s *Store) reranks(q Query) int {
 
 // candidates returns the query for the reranked hits and all hits up to the end of the page.
 func (s *Store) candidates(q Query) Query {
-	if n := s.reranks(q); n > 0 {
+	if n := s.rerankDepth(q); n > 0 {
 		q.Offset, q.Limit, q.WithoutContent = 0, max(n, q.Offset+q.Limit), false
 	}
 	return q
@@ -62,7 +62,7 @@ func (s *Store) candidates(q Query) Query {
 
 // rerank reorders the best of a query's candidates, and returns the page.
 func (s *Store) rerank(ctx context.Context, q Query, r *Results) error {
-	n := s.reranks(q)
+	n := s.rerankDepth(q)
 	if n == 0 {
 		return nil
 	}

@@ -339,7 +339,7 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 		if err != nil {
 			return err
 		}
-		sessions, err := purgeSignIns(tx, now)
+		signIns, err := purgeSignIns(tx, now)
 		if err != nil {
 			return err
 		}
@@ -351,7 +351,7 @@ func (s *Store) purgeExpired(ctx context.Context, now int64, p *PurgeReport) err
 		if err != nil {
 			return err
 		}
-		p.Tokens, p.SignIns, p.Invitations = int(tokens), int(sessions), int(invitations+toProjects)
+		p.Tokens, p.SignIns, p.Invitations = int(tokens), int(signIns), int(invitations+toProjects)
 		rows, err := oauthRows(tx)
 		if err != nil {
 			return err

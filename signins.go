@@ -280,14 +280,14 @@ func (h *Accounts) CheckSignIn(ctx context.Context, value string) (_ Principal, 
 		return Principal{}, refused
 	}
 	now := s.now()
-	var sessions []storedSignIn
+	var found []storedSignIn
 	var users []storedUser
 	err = s.readStore(ctx, func(tx db.Tx) (err error) {
-		if sessions, err = loadSignIns(tx, `e.hash = ? AND e.expires_at > ?`, secretvalue.Hash(value), now); err != nil ||
-			len(sessions) == 0 {
+		if found, err = loadSignIns(tx, `e.hash = ? AND e.expires_at > ?`, secretvalue.Hash(value), now); err != nil ||
+			len(found) == 0 {
 			return err
 		}
-		users, err = loadUsers(tx, `u.id = ? AND u.namespace = ?`, sessions[0].user, s.access.Namespace)
+		users, err = loadUsers(tx, `u.id = ? AND u.namespace = ?`, found[0].user, s.access.Namespace)
 		return err
 	})
 	switch {
@@ -296,14 +296,14 @@ func (h *Accounts) CheckSignIn(ctx context.Context, value string) (_ Principal, 
 	case len(users) == 0 || s.credentialsRefused(s.access.Namespace, users[0].User):
 		return Principal{}, refused
 	}
-	s.noteSignIn(ctx, sessions[0], now)
+	s.noteSignIn(ctx, found[0], now)
 	scopes := Scopes()
 	if users[0].Role != RoleAdmin {
 		scopes = slices.DeleteFunc(scopes, func(scope Scope) bool { return scope == ScopeAdmin })
 	}
 	return Principal{User: users[0].User, Scopes: scopes, Access: Access{User: users[0].ID,
-		Namespace: s.access.Namespace}, SignInID: sessions[0].ID,
-		ConfirmedAt: sessions[0].ConfirmedAt}, nil
+		Namespace: s.access.Namespace}, SignInID: found[0].ID,
+		ConfirmedAt: found[0].ConfirmedAt}, nil
 }
 
 // noteSignIn records the use of a sign-in, and extends it.
@@ -392,7 +392,7 @@ func (h *Accounts) RevokeSignIns(ctx context.Context, except string, options *Si
 	})
 }
 
-// revokeSignIns ends the sign-ins e for which a condition holds, and counts them.
+// revokeSignIns deletes the sign-ins e for which a condition holds, and counts them.
 func (s *Store) revokeSignIns(tx db.Tx, options *SignOutOptions, condition string, args ...any) (int64, error) {
 	if options == nil || !options.KeepMade {
 		if err := revokeAddedIn(tx, s.now(), condition, args...); err != nil {
@@ -403,8 +403,8 @@ func (s *Store) revokeSignIns(tx db.Tx, options *SignOutOptions, condition strin
 	return result.RowsAffected, err
 }
 
-// endSignIns ends the sign-ins of a user (a row), except the one with an id.
-func endSignIns(tx db.Tx, user int64, except string) error {
+// deleteSignIns deletes the sign-ins of a user (a row), except the one with an id.
+func deleteSignIns(tx db.Tx, user int64, except string) error {
 	_, err := tx.Exec(`DELETE FROM session WHERE user_id = ? AND uid <> ?`, user, except)
 	return err
 }
@@ -412,11 +412,11 @@ func endSignIns(tx db.Tx, user int64, except string) error {
 // revokeAddedIn revokes the credentials added in the sign-ins e for which a condition holds: tokens, with all their
 // descendants, and grants of applications.
 func revokeAddedIn(tx db.Tx, now int64, condition string, args ...any) error {
-	sessions, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)
+	ids, err := db.Column[string](tx, `SELECT e.uid FROM session e WHERE `+condition, args...)
 	if err != nil {
 		return err
 	}
-	for _, id := range sessions {
+	for _, id := range ids {
 		for _, statement := range []string{
 			`UPDATE token SET revoked_at = ? WHERE session = ? AND session <> '' AND revoked_at IS NULL`,
 			`UPDATE oauth_grant SET revoked_at = ? WHERE session = ? AND session <> '' AND revoked_at IS NULL`,

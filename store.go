@@ -156,7 +156,7 @@ type shared struct {
 	activity      activityLog
 	counts        activitylog.Counts
 	users         sync.Map // userKey -> row; a deleted user's row stays
-	uses          sync.Map // id of an MCP token or a session -> when this handle last noted its use
+	uses          sync.Map // id of an MCP token or a sign-in -> when this handle last noted its use
 	hashing       passwords.Hasher
 	oauth         oauthState
 	log           *slog.Logger

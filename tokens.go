@@ -238,16 +238,16 @@ func loadTokens(tx db.Tx, now int64, condition string, args ...any) ([]storedTok
 		var t storedToken
 		var scopes string
 		var projects *string
-		var sessionEnds time.Time
+		var signInEnds time.Time
 		if err := row.Scan(&t.row, &t.user, &t.ID, &t.Name, &t.Prefix, &scopes, &projects, kernel.TimeInto(&t.CreatedAt),
 			&t.used, kernel.TimeInto(&t.ExpiresAt), &t.wasRevoked, &t.GrantID, &t.ClientName, &t.TokenID, &t.TokenName,
-			&t.SignInID, &t.Browser, &t.WithSignIn, kernel.TimeInto(&sessionEnds), kernel.TimeInto(&t.PausedAt),
+			&t.SignInID, &t.Browser, &t.WithSignIn, kernel.TimeInto(&signInEnds), kernel.TimeInto(&t.PausedAt),
 			&t.paused); err != nil {
 			return err
 		}
 		ended := func(at time.Time) bool { return !at.IsZero() && at.UnixMicro() <= now }
 		t.LastUsedAt, t.paused = kernel.TimeOf(t.used), t.paused || !t.PausedAt.IsZero()
-		t.expired = ended(t.ExpiresAt) || t.WithSignIn && ended(sessionEnds)
+		t.expired = ended(t.ExpiresAt) || t.WithSignIn && ended(signInEnds)
 		if err := json.Unmarshal([]byte(scopes), &t.Scopes); err != nil {
 			return damaged(err, "the scopes of token %s cannot be read", t.ID)
 		}
@@ -299,7 +299,7 @@ func (h *Accounts) RevokeToken(ctx context.Context, id string) (err error) {
 		if err != nil {
 			return err
 		}
-		return s.note(ctx, tx, endTokens(tx, s.now(), `id IN `+madeThrough, found[0]),
+		return s.note(ctx, tx, revokeTokens(tx, s.now(), `id IN `+madeThrough, found[0]),
 			event{"token.revoke", "token", valid.CanonicalID(id), audit.Details{"user": s.access.User}})
 	})
 }
@@ -522,8 +522,8 @@ func activeToken(tx db.Tx, u storedUser, id string, now int64) (storedToken, err
 	return found[0], nil
 }
 
-// endTokens revokes the tokens for which a condition holds, and what was made through them.
-func endTokens(tx db.Tx, now int64, condition string, args ...any) error {
+// revokeTokens revokes the tokens for which a condition holds, and what was made through them.
+func revokeTokens(tx db.Tx, now int64, condition string, args ...any) error {
 	_, err := tx.Exec(`UPDATE token SET revoked_at = ? WHERE revoked_at IS NULL AND `+condition,
 		append([]any{now}, args...)...)
 	if err != nil {
@@ -534,7 +534,7 @@ func endTokens(tx db.Tx, now int64, condition string, args ...any) error {
 
 // purgeTokens deletes tokens that were revoked or expired more than 30 days ago, and counts them.
 func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
-	if err := endTokens(tx, now, `with_session = 1
+	if err := revokeTokens(tx, now, `with_session = 1
 		AND NOT EXISTS (SELECT 1 FROM session e WHERE e.uid = token.session)`); err != nil {
 		return 0, err
 	}

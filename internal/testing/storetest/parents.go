@@ -19,7 +19,7 @@ func parents() concept {
 		{"a client ends with the credential that made it", parentsClients},
 		{"a parent is one of the same user, and in force", parentsArguments},
 		{"a changed password ends the other kinds of access named", parentsPassword},
-		{"a session remembers when its person last showed who they are", sessionsConfirmed},
+		{"a sign-in remembers when its person last showed who they are", signInsConfirmed},
 	}}
 }
 
@@ -319,7 +319,7 @@ func parentsPassword(f *fixture) {
 	f.equal("applications", len(grants), 0)
 }
 
-func sessionsConfirmed(f *fixture) {
+func signInsConfirmed(f *fixture) {
 	ann := f.as(souvenir.Access{User: f.addUser(souvenir.NewUser{Name: "ann"}).ID})
 	f.addUser(souvenir.NewUser{Name: "ben"})
 	session, other := f.addSignIn(souvenir.NewSignIn{User: "ann"}), f.addSignIn(souvenir.NewSignIn{User: "ben"})
@@ -328,7 +328,7 @@ func sessionsConfirmed(f *fixture) {
 	f.equal("at the sign-in", f.signedIn(session).ConfirmedAt, signedIn)
 	f.check("ConfirmSignIn", ann.store.Accounts().ConfirmSignIn(f.ctx, session.ID))
 	f.equal("confirmed", f.signedIn(session).ConfirmedAt, f.clock.Now())
-	f.equal("listed", ann.sessions()[0].ConfirmedAt, f.clock.Now())
+	f.equal("listed", ann.signIns()[0].ConfirmedAt, f.clock.Now())
 	for _, id := range []string{other.ID, "unknown"} {
 		f.failsAt("ConfirmSignIn of "+id, ann.store.Accounts().ConfirmSignIn(f.ctx, id), souvenir.ErrNotFound, "id")
 	}

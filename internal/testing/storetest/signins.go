@@ -9,25 +9,25 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-func sessions() concept {
+func signIns() concept {
 	return concept{"Sessions", []promise{
-		{"a session carries all rights of its user", sessionsChecked},
-		{"a session's value is returned once; lists have the rest", sessionsListed},
-		{"every invalid session gets the same error", sessionsRefused},
-		{"a session lasts while it is used, for 90 days", sessionsLast},
-		{"the last use is recorded to the minute", sessionsUsed},
-		{"a browser's name is stored in a form that can be shown", sessionsBrowsers},
-		{"a user ends all their sessions but one", sessionsEnded},
-		{"a new password ends all sessions but one", sessionsPassword},
-		{"disabling and deleting a user ends sessions for good", sessionsDisabled},
+		{"a sign-in carries all rights of its user", signInsChecked},
+		{"a sign-in's value is returned once; lists have the rest", signInsListed},
+		{"every invalid sign-in gets the same error", signInsRefused},
+		{"a sign-in lasts while it is used, for 90 days", signInsLast},
+		{"the last use is recorded to the minute", signInsUsed},
+		{"a browser's name is stored in a form that can be shown", signInsBrowsers},
+		{"a user ends all their sign-ins but one", signInsEnded},
+		{"a new password ends all sign-ins but one", signInsPassword},
+		{"disabling and deleting a user ends sign-ins for good", signInsDisabled},
 		{"access on behalf of a user ends by kind", accessEnded},
-		{"a password that an admin sets ends sessions and applications, and tokens if that is asked for",
+		{"a password that an admin sets ends sign-ins and applications, and tokens if that is asked for",
 			accessEndsWithPassword},
-		{"a former admin loses admin rights", sessionsAdmin},
-		{"a sign-in that began before a change fails", sessionsSince},
-		{"past 100 sessions, the least recently used end", sessionsMost},
-		{"a read-only handle checks sessions", sessionsReadOnly},
-		{"sessions that have expired are purged", sessionsPurged},
+		{"a former admin loses admin rights", signInsAdmin},
+		{"a sign-in that began before a change fails", signInsSince},
+		{"past 100 sign-ins, the least recently used end", signInsMost},
+		{"a read-only handle checks sign-ins", signInsReadOnly},
+		{"sign-ins that have expired are purged", signInsPurged},
 		{"a browser in which a user has signed in is recognized for a year", browsersKnown},
 	}}
 }
@@ -39,7 +39,7 @@ func (f *fixture) addSignIn(n souvenir.NewSignIn) souvenir.AddedSignIn {
 	return added
 }
 
-func (f *fixture) sessions() []souvenir.SignIn {
+func (f *fixture) signIns() []souvenir.SignIn {
 	f.Helper()
 	all, err := f.reader.Accounts().SignIns(f.ctx)
 	f.check("Sessions", err)
@@ -65,7 +65,7 @@ func (f *fixture) signedOut(what, value string) {
 	}
 }
 
-func sessionsChecked(f *fixture) {
+func signInsChecked(f *fixture) {
 	ann, boss := f.addUser(souvenir.NewUser{Name: "ann"}),
 		f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	for _, c := range []struct {
@@ -89,10 +89,10 @@ func sessionsChecked(f *fixture) {
 	}
 }
 
-func sessionsListed(f *fixture) {
+func signInsListed(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	hers := f.as(souvenir.Access{User: ann.ID})
-	same(f, "none", hers.sessions(), nil)
+	same(f, "none", hers.signIns(), nil)
 	first := f.addSignIn(souvenir.NewSignIn{User: "ann", UserAgent: "Browser/1"})
 	f.clock.Pass(time.Second)
 	second := f.addSignIn(souvenir.NewSignIn{User: "ann"})
@@ -102,7 +102,7 @@ func sessionsListed(f *fixture) {
 			f.Errorf("the value %q is not as it should be, want ses_ and 43 characters of base64", added.Value)
 		}
 	}
-	f.equal("listed", hers.sessions(), []souvenir.SignIn{second.SignIn, first.SignIn})
+	f.equal("listed", hers.signIns(), []souvenir.SignIn{second.SignIn, first.SignIn})
 	f.equal("as JSON", toJSON(first.SignIn),
 		fmt.Sprintf(`{"id":%q,"created_at":"2026-03-01T09:00:00Z","last_used_at":"2026-03-01T09:00:00Z",`+
 			`"expires_at":"2026-03-15T09:00:00Z","user_agent":"Browser/1","confirmed_at":"2026-03-01T09:00:00Z"}`, first.ID))
@@ -110,10 +110,10 @@ func sessionsListed(f *fixture) {
 	f.check("JSON", json.Unmarshal([]byte(toJSON(first)), &listed))
 	f.equal("the value in JSON", listed["session"], any(first.Value))
 	f.clock.Pass(14*24*time.Hour - time.Second)
-	f.equal("without what has expired", hers.sessions(), []souvenir.SignIn{second.SignIn})
+	f.equal("without what has expired", hers.signIns(), []souvenir.SignIn{second.SignIn})
 }
 
-func sessionsRefused(f *fixture) {
+func signInsRefused(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann"})
 	good := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	token := f.addToken(souvenir.NewToken{User: "ann", Name: "x"})
@@ -135,14 +135,14 @@ func sessionsRefused(f *fixture) {
 
 const day = 24 * time.Hour
 
-func sessionsLast(f *fixture) {
+func signInsLast(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	hers := f.as(souvenir.Access{User: ann.ID})
 	used, unused := f.addSignIn(souvenir.NewSignIn{User: "ann"}), f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	began := f.clock.Now()
 	f.clock.Pass(13 * day)
 	f.signedIn(used)
-	f.equal("14 days from the use", hers.sessions()[1].ExpiresAt, began.Add(27*day))
+	f.equal("14 days from the use", hers.signIns()[1].ExpiresAt, began.Add(27*day))
 	f.clock.Pass(day - time.Microsecond)
 	f.signedIn(unused)
 	f.clock.Pass(14*day - time.Microsecond)
@@ -156,14 +156,14 @@ func sessionsLast(f *fixture) {
 		f.clock.Pass(10 * day)
 		f.signedIn(long)
 	}
-	f.equal("90 days from the sign-in", hers.sessions()[0].ExpiresAt, began.Add(90*day))
+	f.equal("90 days from the sign-in", hers.signIns()[0].ExpiresAt, began.Add(90*day))
 	f.clock.Pass(10*day - time.Microsecond)
 	f.signedIn(long)
 	f.clock.Pass(time.Microsecond)
 	f.signedOut("of 90 days", long.Value)
 }
 
-func sessionsUsed(f *fixture) {
+func signInsUsed(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	hers := f.as(souvenir.Access{User: ann.ID})
 	added := f.addSignIn(souvenir.NewSignIn{User: "ann"})
@@ -171,14 +171,14 @@ func sessionsUsed(f *fixture) {
 		{30 * time.Second, time.Minute}, {time.Hour, time.Hour + 90*time.Second}} {
 		f.clock.Pass(c.passes)
 		f.signedIn(added)
-		f.equal("last used", hers.sessions()[0].LastUsedAt, added.CreatedAt.Add(c.noted))
-		f.equal("until", hers.sessions()[0].ExpiresAt, added.CreatedAt.Add(c.noted+14*day))
+		f.equal("last used", hers.signIns()[0].LastUsedAt, added.CreatedAt.Add(c.noted))
+		f.equal("until", hers.signIns()[0].ExpiresAt, added.CreatedAt.Add(c.noted+14*day))
 	}
 	f.clock.Pass(-2 * time.Hour)
 	f.signedIn(added)
 }
 
-func sessionsBrowsers(f *fixture) {
+func signInsBrowsers(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann"})
 	for given, want := range map[string]string{
 		"": "", "Mozilla/5.0 (X11; Linux)": "Mozilla/5.0 (X11; Linux)", " a\t b\r\nc ": "a b c", "a\x00\x1b[31mb": "a[31mb",
@@ -191,7 +191,7 @@ func sessionsBrowsers(f *fixture) {
 	}
 }
 
-func sessionsEnded(f *fixture) {
+func signInsEnded(f *fixture) {
 	ann, ben := f.addUser(souvenir.NewUser{Name: "ann"}), f.addUser(souvenir.NewUser{Name: "ben"})
 	hers, his := f.as(souvenir.Access{User: ann.ID}), f.as(souvenir.Access{User: ben.ID})
 	var of [4]souvenir.AddedSignIn
@@ -207,15 +207,15 @@ func sessionsEnded(f *fixture) {
 	f.check("RevokeSignIns", hers.store.Accounts().RevokeSignIns(f.ctx, of[2].ID, nil))
 	f.signedIn(of[2])
 	f.signedOut("that has ended with others", of[1].Value)
-	f.equal("left", hers.sessions(), []souvenir.SignIn{of[2].SignIn})
+	f.equal("left", hers.signIns(), []souvenir.SignIn{of[2].SignIn})
 	f.check("RevokeSignIns", hers.store.Accounts().RevokeSignIns(f.ctx, bens.ID, nil))
-	same(f, "with that of another excepted", hers.sessions(), nil)
+	same(f, "with that of another excepted", hers.signIns(), nil)
 	f.check("RevokeSignIns", hers.store.Accounts().RevokeSignIns(f.ctx, "", nil))
 	f.signedIn(bens)
-	f.equal("his", len(his.sessions()), 1)
+	f.equal("his", len(his.signIns()), 1)
 }
 
-func sessionsPassword(f *fixture) {
+func signInsPassword(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann", Password: password})
 	hers := f.as(souvenir.Access{User: ann.ID})
 	token := hers.addToken(souvenir.NewToken{Name: "x"})
@@ -240,7 +240,7 @@ func sessionsPassword(f *fixture) {
 	f.principal(token.Value)
 }
 
-func sessionsDisabled(f *fixture) {
+func signInsDisabled(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann"})
 	session := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	f.updateUser("ann", souvenir.UserUpdate{Disabled: pointer(true)})
@@ -325,7 +325,7 @@ func accessEndsWithPassword(f *fixture) {
 	f.principal(local.Value)
 }
 
-func sessionsAdmin(f *fixture) {
+func signInsAdmin(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "boss", Role: souvenir.RoleAdmin})
 	f.addUser(souvenir.NewUser{Name: "ann", Role: souvenir.RoleAdmin})
 	session := f.addSignIn(souvenir.NewSignIn{User: "ann"})
@@ -336,7 +336,7 @@ func sessionsAdmin(f *fixture) {
 		[]any{false, souvenir.Scopes()[:5], souvenir.RoleUser})
 }
 
-func sessionsSince(f *fixture) {
+func signInsSince(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann", Password: password})
 	f.addSignIn(souvenir.NewSignIn{User: "ann", Since: f.clock.Now()})
 	began := f.clock.Now()
@@ -349,7 +349,7 @@ func sessionsSince(f *fixture) {
 	f.addSignIn(souvenir.NewSignIn{User: "ann"})
 }
 
-func sessionsMost(f *fixture) {
+func signInsMost(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	f.addUser(souvenir.NewUser{Name: "ben"})
 	bens := f.addSignIn(souvenir.NewSignIn{User: "ben"})
@@ -366,14 +366,14 @@ func sessionsMost(f *fixture) {
 	}
 	f.signedIn(first)
 	last := f.addSignIn(souvenir.NewSignIn{User: "ann"})
-	f.equal("sessions", len(f.as(souvenir.Access{User: ann.ID}).sessions()), 100)
+	f.equal("sessions", len(f.as(souvenir.Access{User: ann.ID}).signIns()), 100)
 	f.signedOut("that was unused longest", second.Value)
 	for _, session := range []souvenir.AddedSignIn{first, last, bens} {
 		f.signedIn(session)
 	}
 }
 
-func sessionsReadOnly(f *fixture) {
+func signInsReadOnly(f *fixture) {
 	ann := f.addUser(souvenir.NewUser{Name: "ann"})
 	session := f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	options := f.options(f.embedder)
@@ -382,12 +382,12 @@ func sessionsReadOnly(f *fixture) {
 	view.reader = f.open(f.T, options)
 	f.clock.Pass(time.Hour)
 	view.signedIn(session)
-	f.equal("noted", f.as(souvenir.Access{User: ann.ID}).sessions(), []souvenir.SignIn{session.SignIn})
+	f.equal("noted", f.as(souvenir.Access{User: ann.ID}).signIns(), []souvenir.SignIn{session.SignIn})
 	_, err := view.reader.Accounts().AddSignIn(f.ctx, souvenir.NewSignIn{User: "ann"})
 	f.fails("AddSignIn", err, souvenir.ErrReadOnly)
 }
 
-func sessionsPurged(f *fixture) {
+func signInsPurged(f *fixture) {
 	f.addUser(souvenir.NewUser{Name: "ann"})
 	f.addSignIn(souvenir.NewSignIn{User: "ann"})
 	kept := f.addSignIn(souvenir.NewSignIn{User: "ann"})

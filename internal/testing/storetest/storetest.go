@@ -121,7 +121,7 @@ func concepts() []concept {
 		mistakes(),
 		fieldNames(),
 		quotas(),
-		sessions(),
+		signIns(),
 		invitations(),
 		preferences(),
 		activities(),
