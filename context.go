@@ -105,7 +105,8 @@ type contextFields Context
 
 // MarshalJSON writes conversation_memory_id as null for none, and the lists that a context always has as [].
 func (c Context) MarshalJSON() ([]byte, error) {
-	c.Related, c.Guide, c.GeneralDoDont = emptyList(c.Related), emptyList(c.Guide), emptyList(c.GeneralDoDont)
+	c.Related, c.Guide = jsonobject.List(c.Related), jsonobject.List(c.Guide)
+	c.GeneralDoDont = jsonobject.List(c.GeneralDoDont)
 	form := struct {
 		Identity       *ContextMemory `json:"identity"`
 		Suggestion     *ToolCall      `json:"identity_suggestion,omitempty"`

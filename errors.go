@@ -250,11 +250,3 @@ func setShownNames[Parameters, Given any](err *error, path string, given Given, 
 
 // located adds to an error its position in a list: element i of n.
 func located(err error, list string, i, n int) error { return fault.Located(err, list, i, n) }
-
-// emptyList returns a list that JSON writes as [] even if it is nil.
-func emptyList[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/files/arrival"
 	"github.com/souvenir-ai/souvenir/internal/files/filetext"
 	"github.com/souvenir-ai/souvenir/internal/files/filetype"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/portions"
 	"github.com/souvenir-ai/souvenir/internal/recency"
@@ -64,7 +65,7 @@ func (f File) MarshalJSON() ([]byte, error) {
 		memory = &f.MemoryID
 	}
 	type plain File
-	f.Tags = emptyList(f.Tags)
+	f.Tags = jsonobject.List(f.Tags)
 	return json.Marshal(struct {
 		ID       string  `json:"id"`
 		MemoryID *string `json:"memory_id"`
@@ -199,7 +200,7 @@ func (p FilePage) HasMore() bool { return p.Offset+len(p.Files) < p.Total }
 // MarshalJSON returns files (never null), total, offset, limit and has_more.
 func (p FilePage) MarshalJSON() ([]byte, error) {
 	type plain FilePage
-	p.Files = emptyList(p.Files)
+	p.Files = jsonobject.List(p.Files)
 	return json.Marshal(struct {
 		plain
 		HasMore bool `json:"has_more"`

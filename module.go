@@ -13,6 +13,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
@@ -132,7 +133,7 @@ func (m ModuleState) MarshalJSON() ([]byte, error) {
 		Files    []File         `json:"files"`
 		Summary  ModuleSummary  `json:"summary"`
 		Warnings []string       `json:"warnings,omitempty"`
-	}{m.Module, emptyList(m.Memories), emptyList(m.Files), m.Summary, m.Warnings})
+	}{m.Module, jsonobject.List(m.Memories), jsonobject.List(m.Files), m.Summary, m.Warnings})
 }
 
 func (q *ModuleQuery) check() error {

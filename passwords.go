@@ -7,6 +7,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/records/audit"
 	"github.com/souvenir-ai/souvenir/internal/redact"
@@ -129,7 +130,7 @@ func (h *Accounts) ChangePassword(ctx context.Context, c PasswordChange) (err er
 			return err
 		}
 		return s.note(ctx, tx, s.revokeKinds(tx, u.row, c.KeepSignIn, c.End),
-			event{"user.password", "user", u.ID, audit.Details{"end": emptyList(c.End)}})
+			event{"user.password", "user", u.ID, audit.Details{"end": jsonobject.List(c.End)}})
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/budget"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fixedcontext"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
@@ -428,7 +429,7 @@ func (m MainMemory) MarshalJSON() ([]byte, error) {
 		Files    []File          `json:"files"`
 		Related  []RelatedMemory `json:"related_memories"`
 		Warnings []string        `json:"warnings,omitempty"`
-	}{m.Project, m.Memory, emptyList(m.Files), emptyList(m.Related), m.Warnings})
+	}{m.Project, m.Memory, jsonobject.List(m.Files), jsonobject.List(m.Related), m.Warnings})
 }
 
 // GetMainMemory returns the main memory of a project, with its files and related memories. An unknown project, or one

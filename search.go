@@ -9,6 +9,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/embedding"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/portions"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
@@ -82,7 +83,7 @@ func (r Results) HasMore() bool { return r.Offset+len(r.Hits) < r.Total }
 // MarshalJSON returns hits (never null), total, offset, limit, sort_order, has_more and warnings.
 func (r Results) MarshalJSON() ([]byte, error) {
 	type plain Results
-	r.Hits = emptyList(r.Hits)
+	r.Hits = jsonobject.List(r.Hits)
 	return json.Marshal(struct {
 		plain
 		HasMore bool `json:"has_more"`

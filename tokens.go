@@ -10,6 +10,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/records/audit"
@@ -544,6 +545,6 @@ func (s *Store) purgeTokens(tx db.Tx, now int64) (int64, error) {
 
 // details returns the audit log's details of a new token.
 func (t Token) details(user string) audit.Details {
-	return audit.Details{"user": user, "scopes": emptyList(t.Scopes), "projects": len(t.Projects),
+	return audit.Details{"user": user, "scopes": jsonobject.List(t.Scopes), "projects": len(t.Projects),
 		"limited": t.Projects != nil, "expires": !t.ExpiresAt.IsZero()}
 }

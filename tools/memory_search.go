@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
@@ -138,7 +139,7 @@ func hitView(h souvenir.Hit, inProject bool) foundMemory {
 	m := foundMemory{
 		ID: h.ID, Content: h.Content, Metadata: h.ShownMetadata(), Score: threeDigits(h.Score), Rank: h.Rank,
 		CreatedAt: h.CreatedAt.Truncate(time.Second), UpdatedAt: h.UpdatedAt.Truncate(time.Second), FileCount: h.FileCount,
-		Files: orEmpty(h.Files), SharedBy: h.SharedBy, Explanation: shortExplanation(h.Explanation),
+		Files: jsonobject.List(h.Files), SharedBy: h.SharedBy, Explanation: shortExplanation(h.Explanation),
 	}
 	if h.Revision > 1 {
 		m.Revision = h.Revision
@@ -255,14 +256,6 @@ func (a *memoryArguments) filter() (souvenir.Filter, souvenir.ProjectRef, error)
 		}
 	}
 	return filter, cmp.Or(project, named), nil
-}
-
-// orEmpty makes a nil list encode as [].
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }
 
 // retrievedMemory is the result of memory retrieve.

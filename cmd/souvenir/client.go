@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 )
 
 func (c *cli) clientCommand() *cobra.Command {
@@ -109,7 +110,7 @@ clients that this user added.`,
 				return err
 			}
 			if *asJSON {
-				return printJSON(&c.out, orEmpty(clients))
+				return printJSON(&c.out, jsonobject.List(clients))
 			}
 			if len(clients) == 0 {
 				return c.none("there are no OAuth clients")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir/cmd/souvenir/internal/doctor"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 )
 
 func (c *cli) doctorCommand() *cobra.Command {
@@ -79,7 +80,7 @@ it registers none.`,
 			}
 			findings, result["url"] = append(findings, examined...), args[0]
 		}
-		if result["findings"] = orEmpty(findings); *asJSON {
+		if result["findings"] = jsonobject.List(findings); *asJSON {
 			if err := printJSON(&c.out, result); err != nil {
 				return err
 			}

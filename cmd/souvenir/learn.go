@@ -12,6 +12,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 )
 
 // learnFlags are the flags of souvenir learn.
@@ -249,7 +250,7 @@ func (c *cli) printLearned(f learnFlags, r learned, err error) error {
 		return err
 	}
 	if *f.asJSON {
-		r.Applied, r.Kept = orEmpty(r.Applied), orEmpty(r.Kept)
+		r.Applied, r.Kept = jsonobject.List(r.Applied), jsonobject.List(r.Kept)
 		return errors.Join(printJSON(&c.out, r), err)
 	}
 	if !*f.consolidate {

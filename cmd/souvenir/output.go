@@ -53,14 +53,6 @@ func (c *cli) none(format string, args ...any) error {
 	return nil
 }
 
-// orEmpty makes an empty list encode as [] rather than null.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
 // table prints rows in columns under a heading.
 func table(w io.Writer, heading []string, rows [][]string) error {
 	var lines bytes.Buffer // paint would count as columns

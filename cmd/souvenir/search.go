@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 )
 
 func (c *cli) searchCommand() *cobra.Command {
@@ -69,8 +70,8 @@ page, heading or line; "souvenir serve" indexes new files.`,
 				return err
 			}
 			if *asJSON {
-				return printJSON(&c.out, searchResult{orEmpty(found.Hits), found.Total, found.Offset, found.Limit, found.Sort,
-					found.HasMore(), orEmpty(found.Warnings), found.Documents})
+				return printJSON(&c.out, searchResult{jsonobject.List(found.Hits), found.Total, found.Offset, found.Limit,
+					found.Sort, found.HasMore(), jsonobject.List(found.Warnings), found.Documents})
 			}
 			return c.printHits(found)
 		})

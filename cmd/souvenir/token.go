@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 )
 
 func (c *cli) tokenCommand() *cobra.Command {
@@ -130,7 +131,7 @@ func (c *cli) tokenList() *cobra.Command {
 				return err
 			}
 			if *asJSON {
-				return printJSON(&c.out, orEmpty(tokens))
+				return printJSON(&c.out, jsonobject.List(tokens))
 			}
 			if len(tokens) == 0 {
 				return c.none("%s has no tokens; \"souvenir token add\" creates one", plain(nameOf(owner)))

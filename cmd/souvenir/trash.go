@@ -14,6 +14,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/fault"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 )
 
 func (c *cli) trashCommand() *cobra.Command {
@@ -121,7 +122,7 @@ restored stays in the trash; the others are still restored.`,
 				}
 			}
 			if *asJSON {
-				if err := printJSON(&c.out, orEmpty(restored)); err != nil {
+				if err := printJSON(&c.out, jsonobject.List(restored)); err != nil {
 					return err
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 )
 
 func (c *cli) userCommand() *cobra.Command {
@@ -85,7 +86,7 @@ func (c *cli) userList() *cobra.Command {
 				users = append(users, u)
 			}
 			if *asJSON {
-				return printJSON(&c.out, orEmpty(users))
+				return printJSON(&c.out, jsonobject.List(users))
 			}
 			if len(users) == 0 {
 				return c.none("there are no users; \"souvenir user add\" creates one")

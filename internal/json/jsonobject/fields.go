@@ -16,3 +16,11 @@ func Fields(of any) map[string]any {
 	}
 	return fields
 }
+
+// List returns a list that JSON writes as [] even if it is nil.
+func List[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

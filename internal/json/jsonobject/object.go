@@ -1,4 +1,5 @@
-// Package jsonobject handles the JSON objects that callers pass in: metadata of memories, and preferences.
+// Package jsonobject handles the JSON objects that callers pass in, metadata of memories and preferences, and lists that
+// are never null.
 package jsonobject
 
 import (
