@@ -19,7 +19,10 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 	"github.com/souvenir-ai/souvenir/internal/storefile"
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
+
+func TestMain(m *testing.M) { os.Exit(longtest.MainWithCheapPasswords(m)) }
 
 // wordSize is the length of wordEmbedder's vectors.
 const wordSize = 32

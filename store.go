@@ -373,8 +373,9 @@ func (s *shared) now() int64 { return s.clock().UnixMicro() }
 // one moment. Writing with that context is ErrReadOnly; using it after Snapshot has returned is ErrClosed. Several
 // goroutines may use it; their calls run one at a time. Snapshots within a snapshot belong to the outer one.
 //
-// Data written to the store meanwhile stays in the write-ahead log until fn returns; writers do not wait, except in an
-// in-memory store. fn must not wait for a write made with another context.
+// Writers do not wait meanwhile, except in an in-memory store. Until fn returns, a file keeps what they write in its
+// write-ahead log, and PostgreSQL keeps the rows that they replace, so fn should not take long. It must not wait for a
+// write made with another context.
 func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := s.checkUnsealed("Snapshot"); err != nil {
 		return err

@@ -35,7 +35,8 @@ func (s *Store) Upkeep() *Upkeep {
 // Compact returns the free pages of the file to the system, by rewriting it. Searches and reads continue meanwhile;
 // writes wait, including those of other processes. It needs room for two more copies of the file until it is done: one
 // in the system's folder for temporary files, one in the log beside the file. If the context ends first, or a disk is
-// full (ErrFull), nothing has changed.
+// full (ErrFull), nothing has changed. In PostgreSQL it vacuums the store's tables, which makes room in them for new
+// content.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
 func (h *Upkeep) Compact(ctx context.Context) error {
@@ -386,9 +387,9 @@ type Stats struct {
 	Objects       int   `json:"objects"`        // chunks of files in object storage, those of the trash included
 	ObjectBytes   int64 `json:"object_bytes"`   // of these
 	GoneObjects   int   `json:"gone_objects"`   // no longer needed, or never finished, and not deleted yet
-	DatabaseBytes int64 `json:"database_bytes"` // the store's file
-	FreeBytes     int64 `json:"free_bytes"`     // of these, free for new content; Compact returns them to the system
-	LogBytes      int64 `json:"log_bytes"`      // the write-ahead log beside the file
+	DatabaseBytes int64 `json:"database_bytes"` // the store's file; in PostgreSQL its tables and indexes
+	FreeBytes     int64 `json:"free_bytes"`     // free for new content; Compact shortens the file by them; in PostgreSQL 0
+	LogBytes      int64 `json:"log_bytes"`      // the write-ahead log beside a file; in PostgreSQL 0
 
 	LostActivity int `json:"lost_activity"` // calls that this handle could not record; see RecordActivity
 

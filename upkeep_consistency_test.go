@@ -2,15 +2,12 @@ package souvenir
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sqlite/consistent"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
-
-func TestMain(m *testing.M) { os.Exit(longtest.MainWithCheapPasswords(m)) }
 
 // checkConsistency fails the test unless everything in the file agrees.
 func checkConsistency(tb testing.TB, s *Store) {

@@ -1,5 +1,5 @@
-// Package jsonobject handles the JSON objects that callers pass in, metadata of memories and preferences, and lists that
-// are never null.
+// Package jsonobject handles the JSON objects that callers pass in, metadata of memories and preferences, and lists
+// that are never null.
 package jsonobject
 
 import (
