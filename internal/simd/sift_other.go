@@ -2,8 +2,5 @@
 
 package simd
 
-// CanSift reports whether this machine supports [Sieve.Sift].
-func CanSift() bool { return false }
-
-// Sift is [Sieve.SiftPlain] several times as fast.
+// Sift is [Sieve.SiftPlain].
 func (s *Sieve) Sift(rows, marks []byte) { s.SiftPlain(rows, marks) }

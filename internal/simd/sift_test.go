@@ -9,7 +9,7 @@ import (
 
 // TestSiftAgreesWithTheFormula compares both ways on rows near the bounds.
 func TestSiftAgreesWithTheFormula(t *testing.T) {
-	if !CanSift() {
+	if !Fast() {
 		t.Skip("this machine cannot")
 	}
 	random := rand.New(rand.NewPCG(7, 8))

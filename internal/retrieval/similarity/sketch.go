@@ -247,7 +247,7 @@ const siftAtOnce = 512
 // Scan appends the places of the sketches whose texts may be like the given one if their vectors are equal.
 func (p *Probe) Scan(sketches []Sketch, places []int32) []int32 {
 	from := 0
-	if simd.CanSift() {
+	if simd.Fast() {
 		var marks [siftAtOnce / 8]byte
 		for len(sketches)-from >= 8 {
 			some := sketches[from : from+min(siftAtOnce, (len(sketches)-from)/8*8)]
@@ -270,7 +270,7 @@ func (p *Probe) Scan(sketches []Sketch, places []int32) []int32 {
 	return places
 }
 
-// bytesOf returns sketches as the bytes that a sieve reads. Machines with a sieve have this byte order.
+// bytesOf returns sketches as the bytes that a sieve reads. Machines with a fast one have this byte order.
 func bytesOf(sketches []Sketch) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(sketches))), len(sketches)*int(unsafe.Sizeof(Sketch{})))
 }
