@@ -14,6 +14,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 	"github.com/souvenir-ai/souvenir/internal/valid"
+	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
 // What a search is asked, and which part of the store it covers. search.go answers it.
@@ -206,6 +207,7 @@ func (q *Query) contentColumn() string { return contentColumn(q.WithoutContent, 
 //
 // Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01"), which means the whole
 // day (UTC): times in that day are equal to it, times before the day's end are at most it, and later times are greater.
+// A collection_name that must be equal to one that does not exist is ErrNotFound, as in Query.Collections.
 type Filter map[string]any
 
 // Condition is a [Filter]'s condition on one key. All of its fields that are set must hold.
@@ -451,6 +453,9 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 	if err := add(q.Filter); err != nil {
 		return err
 	}
+	if err := checkCollections(tx, v, parts); err != nil {
+		return err
+	}
 	parts, err := filter.Opened(tx, v, parts)
 	if err != nil {
 		return err
@@ -462,6 +467,29 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 	joined, err := filter.Join(tx, parts)
 	sel.Condition, sel.Args, sel.Steady, sel.Indexed = joined.SQL, joined.Args, joined.Steady, joined.Indexed
 	return err
+}
+
+// checkCollections refuses a filter for the name of a collection that does not exist, as for Query.Collections.
+func checkCollections(tx db.Tx, v viewer, parts []filter.Part) error {
+	var asked []string
+	for _, p := range parts {
+		asked = append(asked, p.Collections()...)
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	visible, args := v.VisibleCollection()
+	there, err := db.Column[string](tx, `SELECT c.name FROM collection c WHERE `+visible, args...)
+	if err != nil {
+		return err
+	}
+	there = append(there, kernel.DefaultCollection, kernel.ConversationCollection) // made when first used
+	for _, name := range asked {
+		if !slices.Contains(there, name) {
+			return writing.UnknownInFilter(tx, v, name)
+		}
+	}
+	return nil
 }
 
 // noProject is the warning about a project that a search cannot look into.

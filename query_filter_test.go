@@ -94,7 +94,7 @@ func checkFilter(t *testing.T, s *Store, all []Memory, filter Filter) {
 		}
 	}
 	if err != nil || listErr != nil {
-		for _, kind := range []error{ErrInvalid, ErrTooLarge} {
+		for _, kind := range []error{ErrInvalid, ErrTooLarge, ErrNotFound} {
 			if errors.Is(err, kind) && errors.Is(listErr, kind) {
 				return
 			}
@@ -508,6 +508,38 @@ func BenchmarkSearchBesideReplacedMemories(b *testing.B) {
 				search()
 			}
 		})
+	}
+}
+
+// A filter for a collection that does not exist would silently find nothing, or delete nothing.
+func TestAFilterForAnUnknownCollectionIsRefused(t *testing.T) {
+	s := openWords(t, "", Options{})
+	mustAddCollection(t, s, NewCollection{Name: "House"})
+	mustAdd(t, s, NewMemory{Content: "the kettle is blue", Collection: "House"})
+	for _, test := range []struct {
+		condition any
+		want      int // memories; -1: ErrNotFound
+	}{
+		{"House", 1}, {"default", 0}, {In("House", "conversations"), 1}, {Not("Hause"), 1}, {Condition{AtLeast: "Hau"}, 1},
+		{nil, 0}, {"house", -1}, {In("House", "house"), -1}, {map[string]any{"eq": "house"}, -1}, {All("house"), -1},
+	} {
+		filter := Filter{"collection_name": test.condition}
+		found, err := s.Search(t.Context(), Query{Filter: filter})
+		deletion := MemoriesDeletion{MemoryList: MemoryList{Filter: filter}, DryRun: true}
+		report, deleteErr := s.DeleteMemories(t.Context(), deletion)
+		if test.want >= 0 {
+			if err != nil || deleteErr != nil || found.Total != test.want || report.Selected != test.want {
+				t.Errorf("%v: got %d found, %v, and %d to delete, %v; want %d", test.condition, found.Total, err, report.Selected,
+					deleteErr, test.want)
+			}
+			continue
+		}
+		for _, err := range []error{err, deleteErr} {
+			if !errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), `Filter.collection_name "house"`) ||
+				!strings.Contains(err.Error(), `did you mean "House"?`) {
+				t.Errorf("%v: got %v, want ErrNotFound that names Filter.collection_name and House", test.condition, err)
+			}
+		}
 	}
 }
 

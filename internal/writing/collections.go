@@ -92,6 +92,15 @@ func (s *View) AddCollection(tx db.Tx, v kernel.Viewer, owner int64, name, descr
 
 // UnknownCollection is the error for a name that matches no visible collection; it names the nearest one.
 func UnknownCollection(tx db.Tx, v kernel.Viewer, name string) error {
+	return unknownCollection(tx, v, "collection_name", "{}", name)
+}
+
+// UnknownInFilter is UnknownCollection for a name in a filter.
+func UnknownInFilter(tx db.Tx, v kernel.Viewer, name string) error {
+	return unknownCollection(tx, v, "filter", "{}.collection_name", name)
+}
+
+func unknownCollection(tx db.Tx, v kernel.Viewer, argument, place, name string) error {
 	visible, args := v.VisibleCollection()
 	all, err := db.Column[string](tx, `SELECT c.name FROM collection c WHERE `+visible+` ORDER BY c.id`, args...)
 	if err != nil {
@@ -104,8 +113,8 @@ func UnknownCollection(tx db.Tx, v kernel.Viewer, name string) error {
 			hint, best = fmt.Sprintf("; did you mean %s?", fault.Show(other)), d
 		}
 	}
-	return fault.New(fault.KindNotFound, "collection_name",
-		"{} %s does not exist%s ({create_collection} creates a new one)", fault.Show(name), hint)
+	return fault.New(fault.KindNotFound, argument, place+" %s does not exist%s ({create_collection} creates a new one)",
+		fault.Show(name), hint)
 }
 
 // distance is the Levenshtein distance of two short strings, in characters.

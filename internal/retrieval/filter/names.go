@@ -73,3 +73,16 @@ func (n *names) beyond(tx db.Tx, v kernel.Viewer) (stored []string, err error) {
 	}
 	return stored, nil
 }
+
+// Collections returns the names of the collections that a condition asks for; nil for any other condition.
+func (p Part) Collections() (asked []string) {
+	if p.names == nil || p.names.field.names.column != sealedrows.CollectionName || p.names.operator != "" ||
+		p.names.negate {
+		return nil
+	}
+	for _, value := range p.names.values {
+		name, _ := value.(string)
+		asked = append(asked, name)
+	}
+	return asked
+}
