@@ -425,8 +425,8 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 		return wrap(err)
 	}
 	var signed Receipt
-	err = s.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
-		done, err := s.deleteUser(tx, id, o, since, p)
+	err = s.deleteInPortions(ctx, false, func(tx db.Tx, v viewer, p trash.Portion) (bool, error) {
+		done, err := s.deleteUser(tx, v, id, o, since, p)
 		if !done {
 			return false, err
 		}
@@ -454,14 +454,14 @@ func (h *Accounts) DeleteUser(ctx context.Context, idOrName string, options *Del
 
 // deleteUser deletes one portion, and reports whether it was the last. The row left behind counts as changed at the
 // time since or later.
-func (s *Store) deleteUser(tx db.Tx, id string, o DeletionOptions, since int64, p trash.Portion) (done bool,
-	err error) {
+func (s *Store) deleteUser(tx db.Tx, v viewer, id string, o DeletionOptions, since int64,
+	p trash.Portion) (done bool, err error) {
 	u, err := findUser(tx, s.access.Namespace, id)
 	if err != nil {
 		return false, err
 	}
 	if !o.WithMemories {
-		if err := checkOwnsNothing(tx, u); err != nil {
+		if err := checkOwnsNothing(tx, v, u); err != nil {
 			return false, err
 		}
 	}
@@ -495,9 +495,10 @@ func (s *Store) deleteUser(tx db.Tx, id string, o DeletionOptions, since int64, 
 	return true, disable(tx, u.row, true, max(s.now(), since))
 }
 
-// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections do not count.
-func checkOwnsNothing(tx db.Tx, u storedUser) error {
-	memories, projects, files, err := trash.OwnedBy(tx, u.row)
+// checkOwnsNothing refuses a user who owns anything that others may use. Empty collections and expired memories do not
+// count.
+func checkOwnsNothing(tx db.Tx, v viewer, u storedUser) error {
+	memories, projects, files, err := trash.OwnedBy(tx, v, u.row)
 	if err == nil && memories+projects+files > 0 {
 		return newError(KindConflict, "user",
 			"{} %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+

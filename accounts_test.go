@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 	"github.com/souvenir-ai/souvenir/internal/trash"
@@ -94,6 +95,27 @@ func TestDeletingAUserLeavesNothingOfTheirsAndNothingBroken(t *testing.T) {
 	if found, err := s.As(Access{User: "ben"}).Search(t.Context(), Query{Text: "project"}); err != nil ||
 		found.Total != 2 {
 		t.Errorf("ben finds %d, %v; want 2", found.Total, err)
+	}
+}
+
+// Nothing shows expired memories, so a user cannot delete them first.
+func TestAUserWhoseMemoriesHaveExpiredIsDeletedAsOneWithout(t *testing.T) {
+	clock := newMovingClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
+	s := openWords(t, "", Options{Now: clock.Now})
+	addAccount(t, s, "u-ann", "ann")
+	ann := s.As(Access{User: "u-ann"})
+	for _, after := range []time.Duration{time.Minute, time.Hour} {
+		mustAdd(t, ann, NewMemory{Content: "gone after " + after.String(), ExpiresAt: clock.Now().Add(after)})
+	}
+	clock.Pass(time.Minute)
+	err := s.Accounts().DeleteUser(t.Context(), "ann", nil)
+	if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "has 1 memories") {
+		t.Errorf("with one memory left: got %v, want ErrConflict that counts it", err)
+	}
+	clock.Pass(time.Hour)
+	noError(t, s.Accounts().DeleteUser(t.Context(), "ann", nil))
+	if left := count(t, s, `SELECT count(*) FROM memory`); left != 0 {
+		t.Errorf("got %d memories left, want none", left)
 	}
 }
 

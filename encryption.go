@@ -514,8 +514,8 @@ func (s *Store) deleteRestoredUsers(ctx context.Context) error {
 	ctx = db.Freeing(WithActor(ctx, func() Actor { return Actor{Via: ViaUpkeep} }))
 	for _, o := range back {
 		of := &Store{shared: s.shared, access: Access{User: LocalUser, Namespace: o.Namespace}, operator: true}
-		err := of.deleteInPortions(ctx, false, func(tx db.Tx, _ viewer, p trash.Portion) (bool, error) {
-			done, err := of.deleteUser(tx, o.User, DeletionOptions{WithMemories: true}, deletedBefore, p)
+		err := of.deleteInPortions(ctx, false, func(tx db.Tx, v viewer, p trash.Portion) (bool, error) {
+			done, err := of.deleteUser(tx, v, o.User, DeletionOptions{WithMemories: true}, deletedBefore, p)
 			if !done {
 				return false, err
 			}

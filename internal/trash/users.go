@@ -1,6 +1,9 @@
 package trash
 
-import "github.com/souvenir-ai/souvenir/internal/db"
+import (
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
+)
 
 // EraseMemoriesOf erases the trash, the memories and the collections of a user, and the memories in the user's
 // projects, and reports whether all of them are gone.
@@ -57,10 +60,10 @@ func HoldingsOf(tx db.Tx, namespace, user string) (Holdings, error) {
 	return h, nil
 }
 
-// OwnedBy counts what a user owns: memories, projects and files.
-func OwnedBy(tx db.Tx, user int64) (memories, projects, files int64, err error) {
+// OwnedBy counts what a user owns: memories that have not expired, projects and files.
+func OwnedBy(tx db.Tx, v kernel.Viewer, user int64) (memories, projects, files int64, err error) {
 	err = tx.QueryRow(`SELECT
-		(SELECT coalesce(sum(p.memories), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
+		(SELECT coalesce(sum(`+v.Held()+`), 0) FROM partition p JOIN collection c ON c.id = p.collection_id
 		WHERE c.owner_id = ?1 AND c.name <> ''),
 		(SELECT count(*) FROM project WHERE owner_id = ?1), (SELECT count(*) FROM file WHERE owner_id = ?1
 		AND state = 'stored')`, user).Scan(&memories, &projects, &files)
