@@ -243,6 +243,9 @@ func (c *seal) scan(ctx context.Context, lines *lineReader, each func(kind strin
 			return fault.Invalid("", "line %d: there is more text after the end of the export", lines.n)
 		}
 		kind, err := LineKind(line)
+		if err == nil && !c.header.Sealed {
+			err = checkEscapes(line)
+		}
 		switch {
 		case err != nil:
 		case kind == kindEnd:

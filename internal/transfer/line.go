@@ -16,6 +16,7 @@ import (
 
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/files/chunked"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonescape"
 	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -350,6 +351,15 @@ func decodeLine(line []byte, into any) error {
 		return fault.Invalid("", "a value is not base64: %v", err)
 	}
 	return fault.Invalid("", "%s is not a JSON object: %v", fault.Show(string(line)), err)
+}
+
+// checkEscapes refuses half of a character in a line of a handmade file: decoding would replace it.
+func checkEscapes(line []byte) error {
+	if escape, at := jsonescape.LoneSurrogate(line); at >= 0 {
+		return fault.Invalid("",
+			"the escape %s at byte %d is half of a character; write both halves, or the character itself", escape, at)
+	}
+	return nil
 }
 
 func expected(kind string) string {
