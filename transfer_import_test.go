@@ -43,6 +43,47 @@ func contentsOf(tb testing.TB, s *Store) []string {
 	return all
 }
 
+// Two projects of one name would make the name ambiguous in every later call.
+func TestAnImportedProjectWhoseNameIsTakenGetsAnother(t *testing.T) {
+	s := openCopy(t)
+	mustAdd(t, s, NewMemory{Content: "of the store", ProjectID: "here", ProjectName: "Apollo"})
+	export := byHand(`{"type":"project","project_id":"there","project_name":"APOLLO"}`,
+		`{"type":"memory","content":"of the export","project_id":"there"}`,
+		`{"type":"project","owner":"ann","project_id":"hers","project_name":"Apollo"}`,
+		`{"type":"memory","content":"in a line of its own","project_id":"third","project_name":"Apollo"}`,
+		`{"type":"memory","content":"by an id that is a name","project_id":"Apollo"}`)
+	names := map[string]string{"here": "Apollo", "there": "APOLLO (there)", "third": "Apollo (third)",
+		"Apollo": "Apollo (Apollo)"}
+	for i, policy := range []ConflictPolicy{ConflictKeep, ConflictKeep, ConflictReplace} {
+		report, err := s.Upkeep().Import(t.Context(), strings.NewReader(export), &ImportOptions{OnConflict: policy})
+		if err != nil || len(report.Conflicts) > 0 || (len(report.Warnings) == 3) != (i == 0) {
+			t.Fatalf("import %d: got %+v, %v; want no conflict, and 3 warnings of the first one", i, report, err)
+		}
+		if i == 0 && !strings.Contains(report.Warnings[0], `"there" of the export is named "APOLLO (there)" here`) {
+			t.Errorf("got the warning %q, want it to name the project", report.Warnings[0])
+		}
+		all, err := s.Projects(t.Context())
+		noError(t, err)
+		for _, p := range all {
+			if p.Name != names[p.ID] || len(all) != len(names) {
+				t.Errorf("import %d: got %d projects, %q named %q; want %v", i, len(all), p.ID, p.Name, names)
+			}
+		}
+		found, err := s.Search(t.Context(), Query{ProjectName: "apollo"})
+		if err != nil || found.Total != 1 || found.Hits[0].Content != "of the store" {
+			t.Errorf("import %d: got %d found by the name, %v; want the one of the store", i, found.Total, err)
+		}
+	}
+	long := strings.Repeat("x", 128)
+	mustAdd(t, s, NewMemory{Content: "y", ProjectName: long})
+	_, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
+		`{"type":"project","project_id":"short","project_name":"`+long+`"}`)), nil)
+	noError(t, err)
+	if p, err := s.GetProject(t.Context(), ProjectRef{Name: "short"}); err != nil || p.ID != "short" {
+		t.Errorf("a name with no room for the id: got %+v, %v; want the id as the name", p, err)
+	}
+}
+
 func TestLinesByHandAreImported(t *testing.T) {
 	s := openCopy(t)
 	export := "\ufeff" + strings.ReplaceAll(byHand(

@@ -252,14 +252,13 @@ func TestManyMemoriesWithRevisionsCrossBatches(t *testing.T) {
 func TestLinesBeforeAFaultyLineStayImported(t *testing.T) {
 	s := openCopy(t)
 	report, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
-		`{"type":"project","project_id":"1","project_name":"Twin"}`,
-		`{"type":"project","project_id":"2","project_name":"Twin"}`,
-		`{"type":"memory","content":"before"}`, `{"type":"memory","content":"which one?","project_name":"Twin"}`,
+		`{"type":"user","id":"u"}`, `{"type":"project","project_id":"1","project_name":"One"}`,
+		`{"type":"memory","content":"before"}`, `{"type":"member","project_id":"2","user":"u","role":"reader"}`,
 		`{"type":"memory","content":"after"}`,
 	)), nil)
-	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 5: project_name") || report.Line != 4 ||
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "line 5: project_id") || report.Line != 4 ||
 		report.Counts[transfer.KindMemory].Added != 1 {
-		t.Errorf(`got %v, %+v, want ErrInvalid, "line 5: project_name" in the error, line 4 and added 1`, err, report)
+		t.Errorf(`got %v, %+v, want ErrInvalid, "line 5: project_id" in the error, line 4 and added 1`, err, report)
 	}
 	if got := contentsOf(t, s); !slices.Equal(got, []string{"before"}) {
 		t.Errorf("got %q, want %v", got, []string{"before"})

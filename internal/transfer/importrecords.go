@@ -80,6 +80,13 @@ func (t *importTx) conflict(line int, kind, id, reason string) {
 	}
 }
 
+// warn adds a warning, unless it is empty.
+func (t *importTx) warn(warning string) {
+	if warning != "" {
+		t.warnings = append(t.warnings, warning)
+	}
+}
+
 // rows returns a row as arguments, or the error.
 func (t *importTx) rows(row int64, err error) ([]any, error) { return []any{row}, err }
 
@@ -202,7 +209,13 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 		return 0, fault.Invalid(argument, "%s %s matches %d projects; give project_id", argument, fault.Show(value),
 			len(found))
 	case len(found) == 0:
-		row, err := kernel.InsertProject(t.tx, owner, cmp.Or(id, t.NewID()), name, t.Now())
+		id = cmp.Or(id, t.NewID())
+		free, warning, err := t.freeName(owner, id, cmp.Or(name, id))
+		if err != nil {
+			return 0, err
+		}
+		t.warn(warning)
+		row, err := kernel.InsertProject(t.tx, owner, id, free, t.Now())
 		if err != nil {
 			return 0, err
 		}
@@ -310,6 +323,13 @@ func (item *recordItem) apply(t *importTx) error {
 		t.conflict(item.line(), item.kind, item.Named(item.values), "only the default namespace has it, for the server")
 		return nil
 	}
+	var renamed string
+	if item.kind == KindProject {
+		var err error
+		if renamed, err = item.rename(t, values); err != nil {
+			return err
+		}
+	}
 	existing, into := item.Room()
 	found := false
 	keyed, key, err := item.keyOf(t, values)
@@ -330,6 +350,7 @@ func (item *recordItem) apply(t *importTx) error {
 		return item.applyUser(t, values, existing, found)
 	}
 	if !found {
+		t.warn(renamed)
 		return item.insertRow(t, values)
 	}
 	same, fixed := item.compare(values, existing)
@@ -350,6 +371,7 @@ func (item *recordItem) apply(t *importTx) error {
 			return err
 		}
 		t.count(item.kind, replaced)
+		t.warn(renamed)
 	}
 	return nil
 }

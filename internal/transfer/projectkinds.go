@@ -1,6 +1,11 @@
 package transfer
 
 import (
+	"cmp"
+	"fmt"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
@@ -43,6 +48,62 @@ func formerNameRecord() Record {
 		},
 		sealed: []sealedField{{2, sealedrows.ProjectName, `a.name`}}, of: 2,
 	}
+}
+
+// projectID and projectTitle are the positions of the id and the name of a project.
+const (
+	projectID    = 1
+	projectTitle = 2
+)
+
+// rename changes the name in the line of a project if another project of the owner has it, and returns a warning then.
+// A project of the store that already has that name, from before names were compared folded, keeps it.
+func (item *recordItem) rename(t *importTx, values []any) (warning string, err error) {
+	id, _ := values[projectID].(string)
+	name, _ := values[projectTitle].(string)
+	owner, err := t.owner(values[0])
+	if err != nil {
+		return "", err
+	}
+	is, key, err := sealedrows.Is(t.tx, sealedrows.ProjectNameKey, owner, `name_key`, foldname.Key(name))
+	if err != nil {
+		return "", err
+	}
+	same, err := db.Column[int64](t.tx, `SELECT 1 FROM project WHERE owner_id = ? AND uid = ? AND `+is, owner, id, key)
+	if err != nil || len(same) > 0 {
+		return "", err
+	}
+	values[projectTitle], warning, err = t.freeName(owner, id, name)
+	return warning, err
+}
+
+// freeName returns a name for a new project of an owner, and a warning if it is not the given one because another
+// project has that: it would be ambiguous.
+func (t *importTx) freeName(owner int64, id, name string) (free, warning string, err error) {
+	holder := ""
+	for _, free = range []string{name, name + " (" + id + ")", id, t.NewID()} {
+		if holder != "" && valid.ProjectName("project_name", free) != nil { // too long
+			continue
+		}
+		is, key, err := sealedrows.Is(t.tx, sealedrows.ProjectNameKey, owner, `name_key`, foldname.Key(free))
+		if err != nil {
+			return "", "", err
+		}
+		others, err := db.Column[string](t.tx, `SELECT uid FROM project WHERE owner_id = ? AND uid <> ? AND `+is+` LIMIT 1`,
+			owner, id, key)
+		if err != nil {
+			return "", "", err
+		}
+		if len(others) == 0 {
+			break
+		}
+		holder = cmp.Or(holder, others[0])
+	}
+	if holder != "" {
+		warning = fmt.Sprintf("project %s of the export is named %s here: the project with project_id %s already has the "+
+			"name %s", fault.Show(id), fault.Show(free), fault.Show(holder), fault.Show(name))
+	}
+	return free, warning, nil
 }
 
 // memberRecord is a member of a project.
