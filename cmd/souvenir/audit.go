@@ -45,6 +45,7 @@ identified by id; "souvenir user list" shows their names.`,
 		"only this `action`, such as token.add, or a group of actions, such as token")
 	flags.StringVar(&q.Actor, "actor", "", "only actions of the user with this `id`")
 	flags.StringVar(&q.Object, "object", "", "only actions on the user, client or other object with this `id`")
+	limits(command, "action", "actor", "object")
 	flags.Int64Var(&q.Before, "before", 0, "only entries before this `number`; 0: start with the newest")
 	limit := flags.Int("limit", 100, "maximum `number` of entries; 0: all")
 	return c.command(command, func(ctx context.Context, _ []string) error {
@@ -107,6 +108,7 @@ The exit status is 0 if everything is verified, otherwise 1.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	anchor := command.Flags().String("anchor", "", "`number:hash` of an entry, kept from an earlier run")
+	limits(command, "anchor")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		var kept *souvenir.AuditAnchor
 		if *anchor != "" {
@@ -181,6 +183,7 @@ there, and keeps a new one there, before it removes anything. So later backups c
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	anchors := command.Flags().String("anchors", "", "the `folder` of scheduled backups, whose newest anchor has to fit")
+	limits(command, "anchors")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		through, err := parseAnchor("NUMBER:HASH", args[0])
 		if err != nil {

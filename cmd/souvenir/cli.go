@@ -191,7 +191,11 @@ func unknownCommand(command *cobra.Command, name string) error {
 	if near := command.SuggestionsFor(name); len(near) > 0 {
 		return misused("%s; did you mean %s?", message, strings.Join(near, " or "))
 	}
-	return misused("%s; give one of %s", message, strings.Join(childNames(command), ", "))
+	names := childNames(command)
+	if len(names) == 0 {
+		return misused("%s: it is a command itself", message)
+	}
+	return misused("%s; give one of %s", message, strings.Join(names, ", "))
 }
 
 func childNames(command *cobra.Command) []string {

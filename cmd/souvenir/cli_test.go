@@ -203,6 +203,7 @@ func TestMistakesInTheCommandLineEndWithTwo(t *testing.T) {
 		{"health --timeout 0", "--timeout|5s"},
 		{"help cook", `no command "cook"`},
 		{"help user cook", `souvenir user has no command "cook"`},
+		{"help serve cook", `souvenir serve has no command "cook": it is a command itself`},
 		{"mcp --toolsets cooking", `"cooking"|memory, chatgpt`},
 		{"mcp --log-level loud", `"loud"|debug, info, warn or error`},
 		{"mcp souvenir.db", `"souvenir.db"`},

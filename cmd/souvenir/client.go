@@ -88,6 +88,7 @@ clients that this user added.`,
 	}
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	user := command.Flags().String("user", "", "only clients of a user, by `name` or id")
+	limits(command, "user")
 	return c.command(command, func(ctx context.Context, _ []string) error {
 		return withStore(ctx, *db, forReading, func(store *souvenir.Store) error {
 			names := map[string]string{}

@@ -305,6 +305,7 @@ func newConfigSettings(command *cobra.Command) *configSettings {
 		asJSON:   jsonFlag(command),
 	}
 	locationFlag(command, &s.db, "db", "with --stdio: the store's `file`, or "+addressForms())
+	limits(command, "toolsets")
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -49,7 +50,7 @@ is missing or different.`,
 		switch {
 		case from == "" || to == "":
 			return misused("copy needs --from and --to")
-		case from == to:
+		case from == to || isSameFile(from, to):
 			return misused("--from and --to are the same store, %s", from)
 		}
 		ofFrom, err := using(ctx, *fromKeys)
@@ -72,6 +73,16 @@ is missing or different.`,
 		}
 		return c.printCopied(*asJSON, to, done)
 	})
+}
+
+// isSameFile reports whether two locations are one file, under any names.
+func isSameFile(a, b location) bool {
+	if a.isDatabase() || b.isDatabase() {
+		return false
+	}
+	first, err := os.Stat(string(a))
+	second, missing := os.Stat(string(b))
+	return err == nil && missing == nil && os.SameFile(first, second)
 }
 
 // keysFlag adds a flag for the part of a store that the master key is for.

@@ -112,6 +112,7 @@ func TestCopyRefusesInvalidArguments(t *testing.T) {
 	before := readFolder(t, c.dir)
 	c.fails(t, exitUsage, "--from and --to", "copy", "--from", "souvenir.db")
 	c.fails(t, exitUsage, "same store", "copy", "--from", "souvenir.db", "--to", "souvenir.db")
+	c.fails(t, exitUsage, "same store", "copy", "--from", "./souvenir.db", "--to", filepath.Join(c.dir, "souvenir.db"))
 	c.fails(t, exitError, "missing.db", "copy", "--from", "missing.db", "--to", "new.db")
 	if _, err := os.Stat(filepath.Join(c.dir, "new.db")); err == nil || len(readFolder(t, c.dir)) != len(before) {
 		t.Error("a copy that cannot be has made a file, want none")

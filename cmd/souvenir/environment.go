@@ -24,7 +24,7 @@ const ofEnvironment = "souvenir_environment"
 // applyEnvironment sets the flags that are not on the command line from their variables. An empty variable counts
 // as unset: compose files pass it for a variable that is not set.
 func (c *cli) applyEnvironment(command *cobra.Command) error {
-	var wrong error
+	wrong := checkLimits(command.Flags())
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed || !hasVariable(flag) || wrong != nil {
 			return
@@ -40,6 +40,32 @@ func (c *cli) applyEnvironment(command *cobra.Command) error {
 		flag.Changed = true
 		if err := command.Flags().SetAnnotation(flag.Name, ofEnvironment, []string{"true"}); err != nil {
 			wrong = err
+		}
+	})
+	return wrong
+}
+
+// ofLimit marks the flags that limit what a command does, or prove something.
+const ofLimit = "souvenir_limit"
+
+// limits marks flags as limits: an empty one on the command line is an error. Otherwise a script with a variable that
+// is not set would do more than it says: --project "$PROJECT" would add a token for all projects.
+func limits(command *cobra.Command, names ...string) {
+	for _, name := range names {
+		_ = command.Flags().SetAnnotation(name, ofLimit, []string{"true"}) // it fails only for an unknown flag
+	}
+}
+
+// checkLimits refuses limits without a value.
+func checkLimits(flags *pflag.FlagSet) error {
+	var wrong error
+	flags.Visit(func(flag *pflag.Flag) {
+		value := flag.Value.String()
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			value = strings.Join(list.GetSlice(), "")
+		}
+		if flag.Annotations[ofLimit] != nil && strings.TrimSpace(value) == "" {
+			wrong = misused("--%s is empty; give a value, or omit the flag", flag.Name)
 		}
 	})
 	return wrong

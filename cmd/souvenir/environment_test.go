@@ -71,3 +71,29 @@ func TestSecretsComeFromFilesToo(t *testing.T) {
 	c.stdin = ""
 	c.fails(t, exitError, "the password is empty", "user", "add", "empty", "--password-stdin")
 }
+
+// A script passes an empty value where one of its variables is not set: --project "$PROJECT".
+func TestALimitWithoutAValueIsRefused(t *testing.T) {
+	c := newStore(t)
+	for _, args := range []string{
+		"token add --user anna --name x --scope", "token add --user anna --name x --project", "export out.jsonl --user",
+		"export out.jsonl --receipt", "user delete ben --with-memories --receipt", "receipt verify out.json --key",
+		"receipt verify out.json --export", "audit verify --anchor", "audit cut 1:ab --anchors", "audit list --actor",
+		"client list --user", "search kettle --user anna --project", "search kettle --user anna --tag",
+		"learn --consolidate --user anna --project", "trash list --user anna --kind", "import in.jsonl --project",
+		"mcp --user anna --toolsets", "client-config --stdio --toolsets", "serve --oidc-require-amr",
+	} {
+		words := strings.Fields(args)
+		for _, empty := range []string{"", " "} {
+			c.fails(t, exitUsage, words[len(words)-1]+" is empty; give a value, or omit the flag", append(words, empty)...)
+		}
+	}
+	if out := c.ok(t, "token", "list", "--user", "anna", "--json"); len(decode[[]souvenir.Token](t, out)) != 0 {
+		t.Errorf("got the tokens %s, want none", out)
+	}
+	if _, err := os.Stat(filepath.Join(c.dir, "out.jsonl")); err == nil {
+		t.Error("a refused export wrote a file, want none")
+	}
+	c.env = []string{"SOUVENIR_SCOPE=", "SOUVENIR_PROJECT="} // an empty variable is not set
+	c.ok(t, "token", "add", "--user", "anna", "--name", "x")
+}

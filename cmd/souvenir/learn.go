@@ -62,6 +62,7 @@ sent to the model's server.`,
 		model:       newModelFlags(command),
 		embedder:    newEmbedderFlags(command),
 	}
+	limits(command, "project")
 	return c.command(command, func(ctx context.Context, keys []string) error { return c.learn(ctx, f, keys) })
 }
 

@@ -78,8 +78,10 @@ output carries only messages of the protocol.`,
 }
 
 func toolsetsFlag(command *cobra.Command) *[]string {
-	return command.Flags().StringSlice("toolsets", nil,
+	sets := command.Flags().StringSlice("toolsets", nil,
 		"the `sets` of tools to offer to MCP clients, separated by commas: "+toolsetNames()+" (default memory)")
+	limits(command, "toolsets")
+	return sets
 }
 
 func toolsetNames() string {

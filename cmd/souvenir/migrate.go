@@ -36,6 +36,7 @@ func migrationFlags(command *cobra.Command) migration {
 		dryRun:     flags.Bool("dry-run", false, "with --from, read everything and store nothing"),
 		flags:      flags,
 	}
+	limits(command, "from", "project", "collection")
 	_ = command.RegisterFlagCompletionFunc("from",
 		cobra.FixedCompletions(migrate.Sources(), cobra.ShellCompDirectiveNoFileComp))
 	return m

@@ -23,6 +23,7 @@ type providerFlags struct {
 
 func newProviderFlags(command *cobra.Command) providerFlags {
 	flags := command.Flags()
+	defer limits(command, "oidc-create-domain", "oidc-require-acr", "oidc-require-amr")
 	return providerFlags{
 		issuer: flags.String("oidc-issuer", "",
 			"issuer `url` of an OpenID Connect provider where people can sign in, exactly as the provider states it"),

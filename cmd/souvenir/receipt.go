@@ -56,6 +56,7 @@ The exit status is 0 if all checks pass, otherwise 1.`,
 	asJSON := jsonFlag(command)
 	export := command.Flags().String("export", "", "the export `file`")
 	key := command.Flags().String("key", "", "the store's public `key`, or a file with keys, one per line")
+	limits(command, "export", "key")
 	return c.command(command, func(_ context.Context, args []string) error {
 		data, err := readSmall(args[0])
 		if err != nil {

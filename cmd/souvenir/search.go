@@ -30,6 +30,7 @@ page, heading or line; "souvenir serve" indexes new files.`,
 	collections := flags.StringSlice("collection", nil, "only memories in a `collection`, or several, separated by commas")
 	project := flags.String("project", "", "only memories of a `project`, by its name or id")
 	tags := flags.StringSlice("tag", nil, "only memories with a `tag`, or with any of several, separated by commas")
+	limits(command, "collection", "project", "tag")
 	limit := flags.Int("limit", souvenir.DefaultLimit, fmt.Sprintf("`number` of memories, 1 to %d", souvenir.MaxLimit))
 	offset := flags.Int("offset", 0, "`number` of memories to skip before them")
 	orders := []string{string(souvenir.SortRelevance), string(souvenir.SortUpdatedAsc), string(souvenir.SortUpdatedDesc),

@@ -46,6 +46,7 @@ OAuth clients and the members of projects), and admin, for admins only.`,
 	expires := command.Flags().String("expires-in", "",
 		"the `time` after which it expires, such as 12h, 90d or 1y; if empty, never")
 	asJSON := jsonFlag(command)
+	limits(command, "scope", "project")
 	_ = command.RegisterFlagCompletionFunc("scope",
 		cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error {

@@ -49,11 +49,9 @@ copy a whole store, "souvenir backup" is quicker.
 	asJSON := flags.Bool("json", false, "print a summary as JSON, for programs; only with OUT")
 	user := flags.String("user", "", "only the data of this user, by `name` or id")
 	proof := flags.String("receipt", "", "new `file` for the receipt")
+	limits(command, "user", "receipt")
 	return c.storing(command, func(ctx context.Context, args []string) error {
-		out := standardStream
-		if len(args) > 0 {
-			out = args[0]
-		}
+		out := append(args, standardStream)[0]
 		if out == standardStream && *asJSON {
 			return misused("--json prints a summary to standard output, where the export also goes; give a file OUT for it")
 		}

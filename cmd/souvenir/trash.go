@@ -49,6 +49,7 @@ files from projects that the user can write to.`,
 	db, user, asJSON := dbFlag(command), userFlag(command, "the owner of the trash"), jsonFlag(command)
 	kinds := command.Flags().StringSlice("kind", nil,
 		"only entries of this `kind`, or of several, separated by commas: memory, file, project, collection")
+	limits(command, "kind")
 	limit := command.Flags().Int("limit", 100, fmt.Sprintf("`number` of entries, 1 to %d", souvenir.MaxTrashLimit))
 	offset := command.Flags().Int("offset", 0, "`number` of entries to skip before them")
 	_ = command.RegisterFlagCompletionFunc("kind",

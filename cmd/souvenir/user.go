@@ -229,6 +229,7 @@ instead.
 	db, asJSON := dbFlag(command), jsonFlag(command)
 	all := command.Flags().Bool("with-memories", false, "also delete the user's memories, collections, projects and files")
 	proof := command.Flags().String("receipt", "", "new `file` for the receipt")
+	limits(command, "receipt")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		options := &souvenir.DeletionOptions{WithMemories: *all}
 		if _, err := proving(*proof, &options.Receipt); err != nil {
