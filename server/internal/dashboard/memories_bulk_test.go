@@ -336,3 +336,29 @@ func TestInvalidBulkForms(t *testing.T) {
 		servertest.CheckPage(w, p)
 	}
 }
+
+// A memory that is moved into another user's project belongs to that user, who alone can move it out: the page says so,
+// and offers no undo that could only fail.
+func TestAMoveIntoAnotherUsersProjectIsNotUndone(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	ids := fill(w, servertest.Writer, souvenir.NewMemory{Content: "a first note"},
+		souvenir.NewMemory{Content: "a second note"}, souvenir.NewMemory{Content: "a third note"})
+	b := w.SignedIn(servertest.Writer)
+	shop := w.Users[servertest.Owner] + "/shop"
+	const belongs = "Memories in this project belong to olivia, and only olivia can move them out again."
+	change(b, "", "move", url.Values{"id": ids[:2], "bulk_project": {shop}}).Expect(http.StatusOK,
+		"2 memories are in the project shop now. "+belongs).Without("Undo")
+
+	form := b.Get("/memories/" + ids[2] + "/edit").Expect(http.StatusOK).Hidden()
+	p := b.Post("/memories/"+ids[2]+"/edit", url.Values{"csrf": {form.Get("csrf")}, "base": {form.Get("base")},
+		"content": {"a third note"}, "project": {shop}})
+	b.Get(p.Expect(http.StatusSeeOther).Header.Get("Location")).Expect(http.StatusOK, "Memory saved. "+belongs).
+		Without("Undo")
+
+	// A project of one's own can be undone, with the same button.
+	own := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "a fourth note"})
+	olivia := w.SignedIn(servertest.Owner)
+	moved := change(olivia, "", "move", url.Values{"id": {own.ID}, "bulk_project": {shop}}).Expect(http.StatusOK,
+		"1 memory is in the project shop now.", "Undo").Without("belong to")
+	undo(olivia, moved).Expect(http.StatusOK, "Undone.")
+}

@@ -65,10 +65,14 @@ func changeLabel(key, value string) string {
 	return "The memory is " + value + "."
 }
 
-// changedWithUndo redirects from a form that has changed a memory. Undoing does not overwrite later changes.
+// changedWithUndo redirects from a form that has changed a memory. Undoing does not overwrite later changes. A memory
+// that now belongs to another user cannot be moved back.
 func (s *Service) changedWithUndo(c request.Caller, path, text string, before, after souvenir.Memory) web.Redirect {
 	if after.Revision == before.Revision {
 		return s.site.Done(path, "memory-unchanged")
+	}
+	if name := givenTo(before, after); name != "" {
+		return s.site.Say(c, path, text+belongsTo(name))
 	}
 	id, revision := after.ID, after.Revision // the texts need not be remembered: the history has them
 	return s.site.DoneWithUndo(c, path, text, func(ctx context.Context) error {

@@ -49,6 +49,7 @@ type changedMemory struct {
 	back     map[string]any // patch of the metadata that undoes the change
 	content  *string        // the content before; nil: unchanged
 	revision int            // after the change
+	givenTo  string         // name of the user to whom it belongs since; empty: its owner has not changed
 }
 
 // changeMemories changes many memories at once.
@@ -352,7 +353,7 @@ func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.
 		return nil, err
 	}
 	changed := &changedMemory{id: before.ID, label: textview.Clip(before.Content, 60), back: map[string]any{},
-		revision: after.Revision}
+		revision: after.Revision, givenTo: givenTo(before, after.Memory)}
 	was := before.ShownMetadata()
 	for key := range u.ShownMetadata {
 		changed.back[key] = was[key] // nil, where the key was not set, removes it
@@ -361,6 +362,20 @@ func updateWithBack(ctx context.Context, store *souvenir.Store, before souvenir.
 		changed.content = &before.Content
 	}
 	return changed, nil
+}
+
+// givenTo returns the name of the user to whom a memory belongs since it was moved into that user's project. Only that
+// user can move it out again, so the step cannot be undone. Empty: its owner has not changed.
+func givenTo(before, after souvenir.Memory) string {
+	if after.Owner == before.Owner {
+		return ""
+	}
+	return cmp.Or(after.SharedBy, after.Owner)
+}
+
+// belongsTo says what it means that memories were moved into another user's project.
+func belongsTo(name string) string {
+	return " Memories in this project belong to " + name + ", and only " + name + " can move them out again."
 }
 
 // bulkDone reports the outcome, and offers to undo it.
@@ -402,6 +417,13 @@ func (s *Service) bulkDone(r *http.Request, c request.Caller, result bulkResult,
 			return s.site.Say(c, path, text), nil //nolint:nilerr // the trash is off
 		}
 		text += " The trash keeps them until " + web.Date(last.Until.In(web.ZoneOf(r).Location)) + "."
+	}
+	given := func(m changedMemory) bool { return m.givenTo != "" }
+	if i := slices.IndexFunc(result.changed, given); i >= 0 {
+		text += belongsTo(result.changed[i].givenTo) // a step has one target
+		if result.changed = slices.DeleteFunc(result.changed, given); len(result.changed) == 0 {
+			return s.site.Say(c, path, text), nil
+		}
 	}
 	back := func(ctx context.Context) error { return takeBulkBack(ctx, c.Store, result) }
 	return s.site.StepDone(c, path, web.Step{Text: text, Path: path, Back: back, Bytes: result.bytes()}), nil
