@@ -4,6 +4,7 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/upkeep"
 	"github.com/souvenir-ai/souvenir/server/internal/servertest"
 
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -42,9 +43,12 @@ func TestPreferencesOnThePage(t *testing.T) {
 	}
 	set("answers", "short", "short")
 	set("size", "3", 3.0)
+	p := set("account", "12345678901234567890", json.Number("12345678901234567890"))
+	b.Submit(p, "/undo", nil).Expect(http.StatusSeeOther)
+	set("accounts", `[9007199254740993]`, []any{json.Number("9007199254740993")})
 	set("list", `["a", true]`, []any{"a", true})
 	set("place", `{"town": "Husum", "land": "DE"}`, map[string]any{"town": "Husum", "land": "DE"})
-	p := set("place", `{"town": "Kiel"}`, map[string]any{"town": "Kiel"}) // replaced, not merged
+	p = set("place", `{"town": "Kiel"}`, map[string]any{"town": "Kiel"}) // replaced, not merged
 	b.Submit(p, "/undo", nil).Expect(http.StatusSeeOther)
 	if got := preferences(w, servertest.Owner)["place"]; !reflect.DeepEqual(got, map[string]any{"town": "Husum",
 		"land": "DE"}) {

@@ -241,13 +241,18 @@ func replacing(before, after any) any {
 	return patch
 }
 
-// preferenceOf parses a value from the form: JSON, or else text.
+// preferenceOf parses a value from the form: JSON, or else text. Numbers keep all their digits.
 func preferenceOf(typed string) any {
 	var value any
-	if strings.TrimSpace(typed) != "" && json.Unmarshal([]byte(typed), &value) == nil {
-		return value
+	if json.Unmarshal([]byte(typed), &value) != nil {
+		return typed
 	}
-	return typed
+	decoder := json.NewDecoder(strings.NewReader(typed))
+	decoder.UseNumber()
+	if decoder.Decode(&value) != nil {
+		return typed // it is JSON
+	}
+	return value
 }
 
 // replaceSettings replaces all preferences, unless they have changed since the page was shown.
