@@ -234,13 +234,16 @@ func askedScopes(parameter string) ([]souvenir.Scope, error) {
 	if len(known) > 0 {
 		return known, nil
 	}
-	for _, word := range words {
-		if !slices.Contains([]string{"openid", "profile", "email", "offline_access"}, word) {
-			return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(parameter)+"; there are "+
-				strings.Join(ScopeNames(souvenir.Scopes()), " "))
-		}
+	if !slices.ContainsFunc(words, foreignScope) {
+		return souvenir.DefaultScopes(), nil
 	}
-	return souvenir.DefaultScopes(), nil
+	return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(parameter)+"; there are "+
+		strings.Join(ScopeNames(souvenir.Scopes()), " "))
+}
+
+// foreignScope reports whether an unknown scope is meant for another server: all are but those of OpenID Connect.
+func foreignScope(scope string) bool {
+	return !slices.Contains([]string{"openid", "profile", "email", "offline_access"}, scope)
 }
 
 // refuseAsking sends an error to the client. The cause of an internal error is logged, and the client gets

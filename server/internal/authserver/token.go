@@ -209,20 +209,20 @@ func (s *Server) resourceOf(resources []string) (string, error) {
 	return named, nil
 }
 
-// wantedScopes returns the scopes that a request names (RFC 6749, section 3.3); nil for none. Unknown ones, such as
-// offline_access, are ignored.
+// wantedScopes returns the scopes that a request names (RFC 6749, section 3.3); nil for none, and for OpenID Connect's
+// alone, with which a client may have asked for the grant. Unknown ones are ignored beside known ones.
 func wantedScopes(scope string) ([]souvenir.Scope, error) {
 	words := strings.Fields(scope)
-	if len(words) == 0 {
-		return nil, nil
-	}
 	known := slices.DeleteFunc(souvenir.Scopes(),
 		func(s souvenir.Scope) bool { return !slices.Contains(words, string(s)) })
-	if len(known) == 0 {
-		return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(scope)+
-			"; none of these is a scope of this service: "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
+	switch {
+	case len(known) > 0:
+		return known, nil
+	case !slices.ContainsFunc(words, foreignScope):
+		return nil, nil
 	}
-	return known, nil
+	return nil, oauthError(souvenir.OAuthInvalidScope, "scope", "scope is "+failure.Quote(scope)+
+		"; none of these is a scope of this service: "+strings.Join(ScopeNames(souvenir.Scopes()), " "))
 }
 
 // formType is the content type of requests to the token endpoint.
