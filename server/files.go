@@ -98,6 +98,7 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	}
 	defer content.Close()
 	f := content.File()
+	r.Header = withRange(r)
 	if f.Size > 0 && wantsAllBytes(r) { // an error found now still gets a status; after the first byte, none can be sent
 		if _, err := content.ReadAt(make([]byte, 1), 0); err != nil {
 			return nil, err
@@ -112,6 +113,19 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	watched := &watchedContent{content: content}
 	http.ServeContent(&contentWriter{ResponseWriter: w, server: s, request: r, size: f.Size}, r, "", f.CreatedAt, watched)
 	return nil, watched.failed
+}
+
+// withRange returns the headers of a request with a range in the form that [http.ServeContent] reads, or without one
+// that must be ignored: in another unit than bytes, or of another method than GET (RFC 9110, section 14.2).
+func withRange(r *http.Request) http.Header {
+	h := r.Header.Clone()
+	unit, ranges, given := strings.Cut(h.Get("Range"), "=")
+	if !given || !strings.EqualFold(unit, "bytes") || r.Method != http.MethodGet {
+		h.Del("Range")
+	} else {
+		h.Set("Range", "bytes="+ranges)
+	}
+	return h
 }
 
 // wantsAllBytes reports whether a request is for all bytes, even if the client has some.

@@ -365,7 +365,9 @@ func TestRangesAndConditions(t *testing.T) {
 		{"behind the end", map[string]string{"Range": "bytes=900000-"}, 416, ""},
 		{"the last of nothing", map[string]string{"Range": "bytes=-0"}, 416, ""},
 		{"no range", map[string]string{"Range": "bytes=9-0"}, 416, ""},
-		{"another unit", map[string]string{"Range": "lines=1-2"}, 416, ""},
+		{"another unit", map[string]string{"Range": "lines=1-2"}, 200, all},
+		{"no unit", map[string]string{"Range": "1-2"}, 200, all},
+		{"the unit in capitals", map[string]string{"Range": "Bytes=0-8"}, 206, "00000000\n"},
 		{"a range of this file", map[string]string{"Range": "bytes=0-1", "If-Range": etag}, 206, "00"},
 		{"a range of another", map[string]string{"Range": "bytes=0-1", "If-Range": `"other"`}, 200, all},
 		{"known", map[string]string{"If-None-Match": etag}, 304, ""},
@@ -392,7 +394,12 @@ func TestRangesAndConditions(t *testing.T) {
 			}
 		})
 	}
-	r := w.Request(servertest.Owner, "GET", "/api/files/"+f.ID, nil)
+	r := w.Request(servertest.Owner, "HEAD", "/api/files/"+f.ID, nil)
+	r.Header.Set("Range", "bytes=0-1")
+	if a := w.Send(r).Expect(http.StatusOK); a.Header.Get("Content-Length") != "900000" {
+		t.Errorf("HEAD with a range: Content-Length is %q, want 900000", a.Header.Get("Content-Length"))
+	}
+	r = w.Request(servertest.Owner, "GET", "/api/files/"+f.ID, nil)
 	r.Header.Set("Range", "bytes=0-1,9-10")
 	if a := w.Send(r).Expect(http.StatusPartialContent); !strings.HasPrefix(a.Header.Get("Content-Type"),
 		"multipart/byteranges") || strings.Count(a.Body, "Content-Range:") != 2 {

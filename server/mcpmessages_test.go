@@ -142,17 +142,38 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 // An id can be written in several ways. The answer repeats it unchanged, also in errors.
 func TestMCPIDsComeBackAsTheyWere(t *testing.T) {
 	w := servertest.New(t, server.Options{})
-	for _, id := range []string{`"<&>"`, `"` + strings.Repeat("<", 1000) + `"`, `"\u00e9\n"`, `""`,
-		`9223372036854775807`} {
-		a := postMessage(w, servertest.Owner, handshake, `{"jsonrpc":"2.0","id":`+id+
-			`,"method":"tools/call","params":[]}`).Expect(http.StatusOK)
+	comesBack := func(id string, reply rpc) {
+		t.Helper()
 		var sent, back any
-		var reply rpc
-		a.Decode(&reply)
-		if json.Unmarshal([]byte(id), &sent) != nil || json.Unmarshal(reply.ID, &back) != nil || sent != back {
+		if json.Unmarshal([]byte(id), &sent) != nil || json.Unmarshal(reply.ID, &back) != nil || sent != back ||
+			id[0] != '"' && id != string(reply.ID) {
 			t.Errorf("%.100s comes back as %.100s, want the same", id, reply.ID)
 		}
-		a.Expect(http.StatusOK, "do not have the form").Without("Unmarshal", "unmarshal")
+	}
+	ids := []string{`"<&>"`, `"` + strings.Repeat("<", 1000) + `"`, `"\u00e9\n"`, `""`, `0`, `9007199254740992`,
+		`9007199254740993`, `-9007199254740993`, `9223372036854775807`, `-9223372036854775808`}
+	var batch []string
+	for _, id := range ids {
+		message := `{"jsonrpc":"2.0","id":` + id + `,"method":`
+		a := postMessage(w, servertest.Owner, handshake, message+`"tools/call","params":[]}`).Expect(http.StatusOK,
+			"do not have the form").Without("Unmarshal", "unmarshal")
+		var reply rpc
+		a.Decode(&reply)
+		comesBack(id, reply)
+		for _, method := range []string{`"ping"`, `"tools/list"`} {
+			reply = rpc{}
+			postMessage(w, servertest.Owner, handshake, message+method+`}`).Expect(http.StatusOK, `"result":{`).Decode(&reply)
+			comesBack(id, reply)
+		}
+		batch = append(batch, message+`"ping"}`)
+	}
+	var replies []rpc
+	postMessage(w, servertest.Owner, "", "["+strings.Join(batch, ",")+"]").Expect(http.StatusOK).Decode(&replies)
+	if len(replies) != len(ids) {
+		t.Fatalf("got %d replies to a batch, want %d", len(replies), len(ids))
+	}
+	for i, id := range ids {
+		comesBack(id, replies[i])
 	}
 }
 

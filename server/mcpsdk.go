@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonbound"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
@@ -53,6 +55,7 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 		}
 	case !bytes.Contains(m.body.Bytes()[:min(m.body.Len(), 6*len(to.ID)+40)], []byte(`"error":{`)) ||
 		json.Unmarshal(m.body.Bytes(), &refusal) != nil || refusal.Error == nil:
+		m.restoreID(to.ID)
 		return m
 	}
 	switch e := refusal.Error; {
@@ -64,4 +67,22 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 		e.Message = `the "params" of ` + to.Method + " do not have the form that the protocol requires"
 	}
 	return mcpErrorWith(m.status, to.ID, *refusal.Error)
+}
+
+// restoreID puts the id of a request into its answer, if the SDK has changed it: it reads numbers as float64, which
+// cannot hold all whole numbers above 2^53.
+func (m *mcpReply) restoreID(id json.RawMessage) {
+	const exact = 1 << 53
+	if n, err := strconv.ParseInt(string(id), 10, 64); err != nil || -exact <= n && n <= exact {
+		return
+	}
+	body := m.body.Bytes()
+	jsonbound.Members(body, func(member jsonbound.Member) bool {
+		if string(member.Key) != `"id"` {
+			return true
+		}
+		begin := cap(body) - cap(member.Value) // a subslice ends at the capacity of the whole
+		m.body = *bytes.NewBuffer(slices.Concat(body[:begin], id, body[begin+len(member.Value):]))
+		return false
+	})
 }
