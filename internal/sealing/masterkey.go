@@ -1,5 +1,5 @@
-// Package sealing encrypts the files of a store: the blocks of a database and the frames of its write-ahead log. The
-// key of a file is in its header, wrapped by a master key. The package handles only bytes, not the database.
+// Package sealing has the keys that encrypt the files of a store: the key of a file, which seals its blocks, is in the
+// file's header, wrapped by a master key. Package pages lays out the blocks.
 //
 // The AEAD is XChaCha20-Poly1305 of golang.org/x/crypto. Its nonces have 24 bytes and are random, so any number of
 // blocks may be written under one key.

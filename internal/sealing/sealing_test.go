@@ -8,26 +8,6 @@ import (
 	"testing"
 )
 
-// Pages have their own places, none where SQLite locks, and sizes map back, also above a gigabyte.
-func TestPlacesAndSizes(t *testing.T) {
-	const around = lockAt / PageSize
-	for _, pages := range []int64{0, 1, 2, around - 2, around - 1, around, around + 1, 3 * around} {
-		if got := PlainSize(SizeOf(pages * PageSize)); got != pages*PageSize {
-			t.Errorf("%d pages: got %d bytes, want %d", pages, got, pages*PageSize)
-		}
-		at, next := PageAt(pages), PageAt(pages+1)
-		if at < HeaderSize || next < at+PageSize || at <= lockAt && lockAt < at+PageSize {
-			t.Errorf("page %d: got the place %d, and %d for the next, want them apart and not at %d", pages, at, next, lockAt)
-		}
-	}
-	for _, frames := range []int64{0, 1, 1000, 1 << 20} {
-		plain := LogHead + frames*frame
-		if got := PlainLogSize(LogSizeOf(plain)); got != plain {
-			t.Errorf("%d frames: got %d bytes, want %d", frames, got, plain)
-		}
-	}
-}
-
 func TestABlockOpensInItsPlaceAlone(t *testing.T) {
 	key, err := NewFile()
 	if err != nil {
@@ -38,8 +18,8 @@ func TestABlockOpensInItsPlaceAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := bytes.Repeat([]byte("secret"), 100)
-	sealed := make([]byte, len(plain)+Reserved)
-	key.Seal(sealed, plain, Page, 7)
+	sealed := make([]byte, len(plain)+Overhead)
+	key.Seal(sealed, plain, 'p', 7)
 	open := func(f *File, kind Kind, at int64, change int) error {
 		b := bytes.Clone(sealed)
 		if change >= 0 {
@@ -55,18 +35,18 @@ func TestABlockOpensInItsPlaceAlone(t *testing.T) {
 		}
 		return err
 	}
-	if err := open(key, Page, 7, -1); err != nil {
+	if err := open(key, 'p', 7, -1); err != nil {
 		t.Errorf("got %v, want the block", err)
 	}
-	for name, err := range map[string]error{"another place": open(key, Page, 8, -1),
-		"another kind": open(key, Head, 7, -1),
-		"another file": open(other, Page, 7, -1)} {
+	for name, err := range map[string]error{"another place": open(key, 'p', 8, -1),
+		"another kind": open(key, 'h', 7, -1),
+		"another file": open(other, 'p', 7, -1)} {
 		if !errors.Is(err, ErrBlock) {
 			t.Errorf("%s: got %v, want ErrBlock", name, err)
 		}
 	}
 	for change := range sealed {
-		if err := open(key, Page, 7, change); !errors.Is(err, ErrBlock) {
+		if err := open(key, 'p', 7, change); !errors.Is(err, ErrBlock) {
 			t.Errorf("byte %d changed: got %v, want ErrBlock", change, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/sealing"
+	"github.com/souvenir-ai/souvenir/internal/sealing/pages"
 	"github.com/souvenir-ai/souvenir/internal/sqlite/sealedvfs"
 )
 
@@ -100,12 +101,12 @@ func (d *DB) writeFirstPage(f *os.File, id int32) error {
 	if err != nil {
 		return err
 	}
-	page := make([]byte, sealing.PageSize)
+	page := make([]byte, pages.Size)
 	if key != nil {
-		page[20] = sealing.Reserved
+		page[20] = pages.Reserved
 	}
 	copy(page, "SQLite format 3\x00")
-	binary.BigEndian.PutUint16(page[16:], sealing.PageSize)
+	binary.BigEndian.PutUint16(page[16:], pages.Size)
 	copy(page[18:], []byte{2, 2}) // with a write-ahead log
 	copy(page[21:], []byte{64, 32, 32})
 	binary.BigEndian.PutUint32(page[24:], 1) // changes
@@ -115,11 +116,11 @@ func (d *DB) writeFirstPage(f *os.File, id int32) error {
 	binary.BigEndian.PutUint32(page[68:], uint32(id))
 	binary.BigEndian.PutUint32(page[92:], 1) // changes when the number of pages was written
 	page[100] = 13                           // a leaf, for the table of tables
-	binary.BigEndian.PutUint16(page[105:], uint16(sealing.PageSize-int(page[20])))
+	binary.BigEndian.PutUint16(page[105:], uint16(pages.Size-int(page[20])))
 	if key == nil {
 		_, err = f.Write(page)
 	} else {
-		_, err = sealing.NewDatabase(key, f).WriteAt(page, 0)
+		_, err = pages.NewDatabase(key, f).WriteAt(page, 0)
 	}
 	if err == nil {
 		err = f.Sync()
@@ -132,7 +133,7 @@ func (d *DB) reserveEnds(c *conn) error {
 	if d.keys == nil {
 		return nil
 	}
-	if err := sealedvfs.ReserveEnds(handle(c.raw), sealing.Reserved); err != nil {
+	if err := sealedvfs.ReserveEnds(handle(c.raw), pages.Reserved); err != nil {
 		return fmt.Errorf("sqlite: create %s: %w", d.path, err)
 	}
 	return nil
@@ -206,7 +207,7 @@ func (d *DB) CopyInto(ctx context.Context, path string, key sealing.MasterKey) (
 	defer func() { _ = c.close() }()
 	reserved := 0
 	if to.keys != nil {
-		reserved = sealing.Reserved
+		reserved = pages.Reserved
 	}
 	if err := sealedvfs.ReserveEnds(handle(c.raw), reserved); err != nil && to.keys != nil {
 		return err

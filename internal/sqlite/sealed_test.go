@@ -12,6 +12,7 @@ import (
 
 	base "github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
+	"github.com/souvenir-ai/souvenir/internal/sealing/pages"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
 
@@ -163,16 +164,16 @@ func TestADamagedPageOfASealedFileIsFound(t *testing.T) {
 		}
 		return err
 	}
-	pages := (len(whole) - sealing.HeaderSize) / sealing.PageSize
+	count := (len(whole) - sealing.HeaderSize) / pages.Size
 	damage := map[string]func(b []byte, page int){
-		"a flipped bit": func(b []byte, page int) { b[sealing.PageAt(int64(page))+int64(17*page)%4096] ^= 4 },
+		"a flipped bit": func(b []byte, page int) { b[pages.At(int64(page))+int64(17*page)%4096] ^= 4 },
 		"a swapped page": func(b []byte, page int) {
-			other := (page + 1) % pages
-			copy(b[sealing.PageAt(int64(page)):][:sealing.PageSize], whole[sealing.PageAt(int64(other)):])
+			other := (page + 1) % count
+			copy(b[pages.At(int64(page)):][:pages.Size], whole[pages.At(int64(other)):])
 		},
 	}
 	for name, change := range damage {
-		for page := range pages {
+		for page := range count {
 			b := bytes.Clone(whole)
 			change(b, page)
 			must(t, os.WriteFile(path, b, 0o600))
@@ -183,7 +184,7 @@ func TestADamagedPageOfASealedFileIsFound(t *testing.T) {
 			}
 			mustBe(t, err, ErrCorrupt)
 			if t.Failed() {
-				t.Fatalf("%s, page %d of %d", name, page, pages)
+				t.Fatalf("%s, page %d of %d", name, page, count)
 			}
 		}
 	}

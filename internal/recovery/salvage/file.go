@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/souvenir-ai/souvenir/internal/sealing"
+	"github.com/souvenir-ai/souvenir/internal/sealing/pages"
 )
 
 const (
@@ -65,7 +66,7 @@ func Open(path string, key sealing.MasterKey) (*File, error) {
 	}
 	size := info.Size()
 	if s.key != nil {
-		size = sealing.PlainSize(size)
+		size = pages.PlainSize(size)
 	}
 	if _, err := s.database().ReadAt(s.header, 0); err != nil && err != io.EOF && !errors.Is(err, sealing.ErrBlock) {
 		_ = f.Close()
@@ -101,7 +102,7 @@ func (s *File) database() io.ReaderAt {
 	if s.key == nil {
 		return s.file
 	}
-	return sealing.NewDatabase(s.key, s.file)
+	return pages.NewDatabase(s.key, s.file)
 }
 
 // logged returns the log as SQLite would see it.
@@ -109,7 +110,7 @@ func (s *File) logged() io.ReaderAt {
 	if s.key == nil {
 		return s.log
 	}
-	return sealing.NewLog(s.key, s.log)
+	return pages.NewLog(s.key, s.log)
 }
 
 // Close closes the file.
@@ -134,7 +135,7 @@ func (s *File) pageSize() {
 		s.size, reserved = defaultPage, 0
 	}
 	if s.key != nil {
-		s.size, reserved = sealing.PageSize, sealing.Reserved
+		s.size, reserved = pages.Size, pages.Reserved
 	}
 	if s.size-reserved < 480 {
 		reserved = 0

@@ -13,6 +13,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/souvenir-ai/souvenir/internal/sealing"
+	"github.com/souvenir-ai/souvenir/internal/sealing/pages"
 	"github.com/souvenir-ai/souvenir/internal/sqlite/translated"
 )
 
@@ -59,7 +60,7 @@ func (s *system) pointer(f any) uintptr {
 
 // file is an open database or log.
 type file struct {
-	view sealing.Storage // what SQLite sees
+	view pages.Storage // what SQLite sees
 	disk disk
 	log  bool
 
@@ -137,7 +138,7 @@ func (s *system) openTemporary(tls *libc.TLS, vfs, at uintptr, flags int32, outF
 	rc := translated.Function[translated.OpenFunc](s.own.FxOpen)(tls, vfs, 0, at, flags, outFlags)
 	if rc == lib.SQLITE_OK {
 		f := &file{disk: newDisk(tls, at, translated.At[lib.Tsqlite3_io_methods](opened.FpMethods))}
-		f.view = sealing.NewDatabase(key, &f.disk)
+		f.view = pages.NewDatabase(key, &f.disk)
 		if flags&lib.SQLITE_OPEN_TEMP_JOURNAL != 0 {
 			f.memory = &memory{}
 			f.view = f.memory
@@ -163,7 +164,7 @@ func (f *file) start(keys *Keys, path string) int32 {
 		if key == nil {
 			return lib.SQLITE_CANTOPEN
 		}
-		f.view = sealing.NewLog(key, &f.disk)
+		f.view = pages.NewLog(key, &f.disk)
 		return lib.SQLITE_OK
 	}
 	header := make([]byte, sealing.HeaderSize)
@@ -175,7 +176,7 @@ func (f *file) start(keys *Keys, path string) int32 {
 	if err != nil {
 		return lib.SQLITE_CANTOPEN // the keys say why
 	}
-	f.view = sealing.NewDatabase(key, &f.disk)
+	f.view = pages.NewDatabase(key, &f.disk)
 	return lib.SQLITE_OK
 }
 
@@ -202,7 +203,7 @@ func (s *system) xRead(tls *libc.TLS, at, buffer uintptr, amount int32, offset i
 	f.disk.tls = tls
 	p := unsafe.Slice(translated.At[byte](buffer), amount)
 	_, err := f.view.ReadAt(p, offset)
-	if errors.Is(err, sealing.ErrBlock) && amount < sealing.PageSize {
+	if errors.Is(err, sealing.ErrBlock) && amount < pages.Size {
 		// SQLite looks at the head of the file before it looks at the log, which may have the page whole.
 		err = io.EOF
 	}
@@ -221,9 +222,9 @@ func (s *system) xTruncate(tls *libc.TLS, at uintptr, size int64) int32 {
 	if f.memory != nil {
 		return result(f.memory.Truncate(size))
 	}
-	onDisk := sealing.SizeOf
+	onDisk := pages.SizeOf
 	if f.log {
-		onDisk = sealing.LogSizeOf
+		onDisk = pages.LogSizeOf
 	}
 	return translated.Function[translated.TruncateFunc](f.disk.methods.FxTruncate)(tls, at, onDisk(size))
 }
@@ -235,9 +236,9 @@ func (s *system) xFileSize(tls *libc.TLS, at, size uintptr) int32 {
 		return lib.SQLITE_OK
 	}
 	rc := translated.Function[translated.SizeFunc](f.disk.methods.FxFileSize)(tls, at, size)
-	plain := sealing.PlainSize
+	plain := pages.PlainSize
 	if f.log {
-		plain = sealing.PlainLogSize
+		plain = pages.PlainLogSize
 	}
 	bytes := translated.At[int64](size)
 	*bytes = plain(*bytes)

@@ -104,7 +104,7 @@ var rules = []layer{
 	{
 		From:  []string{"./internal/recovery/salvage"},
 		Never: []string{"./internal/..."},
-		But:   []string{"./internal/sealing"},
+		But:   []string{"./internal/sealing", "./internal/sealing/pages"},
 		Reach: direct,
 		Why:   "salvage reads the pages of any SQLite file: recovery, above it, knows the tables of a store",
 	},
