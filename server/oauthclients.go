@@ -5,24 +5,12 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
-	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
 // ClientList is the answer of GET /oauth/admin/clients.
 type ClientList struct {
 	Clients []souvenir.Client `json:"clients"` // deactivated ones included
 	Count   int               `json:"count"`
-}
-
-// clientRoutes is the table of the OAuth clients that users create for themselves. Like MCP tokens they belong to a
-// user, and need no admin: a client gets access only with a user's consent.
-func (s *Server) clientRoutes() []route.Route {
-	return []route.Route{
-		route.Get("/oauth/admin/clients", route.MemoryRead, s.listClients),
-		route.Post("/oauth/admin/clients", route.Account, s.addClient),
-		route.Post("/oauth/admin/clients/{client_id}/regenerate-secret", route.Account, s.regenerateSecret),
-		route.Delete("/oauth/admin/clients/{client_id}", route.Account, s.deactivateClient),
-	}
 }
 
 func (s *Server) listClients(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
-	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
 // ProjectInvitationList is the answer of GET /api/project-invitations.
@@ -25,23 +24,6 @@ type AcceptedInvitation struct {
 type BlockedUserList struct {
 	Blocked []souvenir.BlockedSender `json:"blocked"`
 	Count   int                      `json:"count"`
-}
-
-// sharingRoutes are the routes of project invitations. They are for people: no tool offers them.
-func (s *Server) sharingRoutes() []route.Route {
-	return []route.Route{
-		route.Post("/api/projects/{id}/members", route.Account, s.addMember),
-		route.Patch("/api/projects/{id}/members/{user}", route.Account, s.updateMember),
-		route.Delete("/api/projects/{id}/members/{user}", route.Account, s.deleteMember),
-
-		route.Get("/api/project-invitations", route.Account, s.listProjectInvitations),
-		route.Post("/api/project-invitations/{id}/accept", route.Account, s.acceptProjectInvitation),
-		route.Post("/api/project-invitations/{id}/decline", route.Account, s.declineProjectInvitation),
-		route.Post("/api/project-invitations/{id}/block", route.Account, s.blockSender),
-
-		route.Get("/api/blocked-users", route.Account, s.listBlockedUsers),
-		route.Delete("/api/blocked-users/{user}", route.Account, s.unblockUser),
-	}
 }
 
 func (s *Server) listProjectInvitations(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {

@@ -47,7 +47,7 @@ func (s *Server) routes() []dialectRoute {
 // interfaceRoutes is the table of the API. Beyond scopes, the store decides what a credential can see and change:
 // each handler works through the view of its credential.
 func (s *Server) interfaceRoutes() []route.Route {
-	return append(append(s.sharingRoutes(), s.trashRoutes()...), []route.Route{
+	return []route.Route{
 		route.Get("/health", route.Public, s.health),
 		route.Get("/health/live", route.Public, s.alive),
 		route.Get("/health/ready", route.Public, s.ready),
@@ -70,6 +70,23 @@ func (s *Server) interfaceRoutes() []route.Route {
 		route.Get("/api/projects/{id}", route.MemoryRead, s.getProject),
 		route.Get("/api/projects/{id}/members", route.MemoryRead, s.listMembers),
 
+		// Sharing is for people: no tool offers it.
+		route.Post("/api/projects/{id}/members", route.Account, s.addMember),
+		route.Patch("/api/projects/{id}/members/{user}", route.Account, s.updateMember),
+		route.Delete("/api/projects/{id}/members/{user}", route.Account, s.deleteMember),
+		route.Get("/api/project-invitations", route.Account, s.listProjectInvitations),
+		route.Post("/api/project-invitations/{id}/accept", route.Account, s.acceptProjectInvitation),
+		route.Post("/api/project-invitations/{id}/decline", route.Account, s.declineProjectInvitation),
+		route.Post("/api/project-invitations/{id}/block", route.Account, s.blockSender),
+		route.Get("/api/blocked-users", route.Account, s.listBlockedUsers),
+		route.Delete("/api/blocked-users/{user}", route.Account, s.unblockUser),
+
+		// Erasing what an agent has deleted is for people: no tool does it, and no credential has its scope by default.
+		route.Get("/api/trash", route.Credential, s.listTrash), // files need scopes of their own; see trashScopes
+		route.Post("/api/trash/{id}/restore", route.Credential, s.restoreTrashed),
+		route.Delete("/api/trash/{id}", route.Account, s.eraseTrashed),
+		route.Delete("/api/trash", route.Account, s.emptyTrash),
+
 		route.Get("/api/mcp-tokens", route.MemoryRead, s.listTokens),
 		route.Post("/api/mcp-tokens", route.Account, s.addToken),
 		route.Delete("/api/mcp-tokens/{id}", route.Account, s.deleteToken),
@@ -81,7 +98,18 @@ func (s *Server) interfaceRoutes() []route.Route {
 		route.Get("/api/user-preferences", route.MemoryRead, s.preferences),
 		route.Put("/api/user-preferences", route.MemoryWrite, s.setPreferences),
 		route.Patch("/api/user-preferences", route.MemoryWrite, s.updatePreferences),
-	}...)
+	}
+}
+
+// clientRoutes is the table of the OAuth clients that users create for themselves. Like MCP tokens they belong to a
+// user, and need no admin: a client gets access only with a user's consent.
+func (s *Server) clientRoutes() []route.Route {
+	return []route.Route{
+		route.Get("/oauth/admin/clients", route.MemoryRead, s.listClients),
+		route.Post("/oauth/admin/clients", route.Account, s.addClient),
+		route.Post("/oauth/admin/clients/{client_id}/regenerate-secret", route.Account, s.regenerateSecret),
+		route.Delete("/oauth/admin/clients/{client_id}", route.Account, s.deactivateClient),
+	}
 }
 
 // mount registers the table with the mux: one entry for each path, which knows its methods.

@@ -9,7 +9,6 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/params"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
-	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
 
 // TrashList is the answer of GET /api/trash.
@@ -30,17 +29,6 @@ type EmptiedTrash struct {
 	Success bool   `json:"success"` // true
 	Erased  int    `json:"erased"`
 	Message string `json:"message"`
-}
-
-// trashRoutes are the routes of the trash. Erasing what an agent has deleted is for people, so no tool does it, and
-// no credential has its scope by default.
-func (s *Server) trashRoutes() []route.Route {
-	return []route.Route{
-		route.Get("/api/trash", route.Credential, s.listTrash), // files need scopes of their own; see trashScopes
-		route.Post("/api/trash/{id}/restore", route.Credential, s.restoreTrashed),
-		route.Delete("/api/trash/{id}", route.Account, s.eraseTrashed),
-		route.Delete("/api/trash", route.Account, s.emptyTrash),
-	}
 }
 
 // trashScopes are the scopes for seeing and restoring entries of a kind.

@@ -114,8 +114,8 @@ func decodeJSON(encoded []byte) (any, error) {
 	return decoded, nil
 }
 
-// choose returns the action that a call asks for.
-func (d *definition) choose(given map[string]any) (*action, error) {
+// actionFor returns the action that a call asks for.
+func (d *definition) actionFor(given map[string]any) (*action, error) {
 	if !d.hasActions() {
 		return &d.actions[0], nil
 	}

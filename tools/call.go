@@ -53,7 +53,7 @@ func (s *Set) call(ctx context.Context, name string, arguments json.RawMessage, 
 	if err != nil {
 		return nil, err
 	}
-	act, err := d.choose(given)
+	act, err := d.actionFor(given)
 	if err != nil {
 		return nil, err
 	}
