@@ -51,117 +51,189 @@ func callHooked(t *testing.T, s *Store, method string) {
 	}
 }
 
+// hookedCall is a call of a method with hooks. What the method needs is stored before it, with bare, without hooks.
+type hookedCall struct {
+	t         *testing.T
+	store     *Store
+	ctx, bare context.Context
+	method    string
+}
+
 // tryHooked stores, without hooks, what a method needs, and calls it.
 func tryHooked(t *testing.T, s *Store, method string) error {
 	t.Helper()
+	call := hookedCalls[method]
+	if call == nil {
+		t.Fatalf("hookedCalls lacks %s, want it with a call", method)
+	}
 	ctx := t.Context()
-	bare := context.WithValue(ctx, withoutHooks{s.shared}, true)
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("preparing %s: %v", method, err)
-		}
+	return call(s, hookedCall{t, s, ctx, context.WithValue(ctx, withoutHooks{s.shared}, true), method})
+}
+
+// must fails the test if what a method needs could not be stored.
+func (c hookedCall) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatalf("preparing %s: %v", c.method, err)
 	}
-	add := func() string {
-		m, err := s.AddMemory(bare, NewMemory{Content: "an innocent text", ShownMetadata: map[string]any{"a": "b"}})
-		must(err)
-		return m.ID
-	}
-	new := NewMemory{Content: "the word is " + secret, Tags: []string{secret}, EventType: "note",
+}
+
+// memory adds a memory without the secret.
+func (c hookedCall) memory() (id string) {
+	c.t.Helper()
+	m, err := c.store.AddMemory(c.bare, NewMemory{Content: "an innocent text", ShownMetadata: map[string]any{"a": "b"}})
+	c.must(err)
+	return m.ID
+}
+
+// todo sets a todo without the secret.
+func (c hookedCall) todo() {
+	c.t.Helper()
+	_, err := c.store.SetTodo(c.bare,
+		NewTodo{ProjectID: "hooks", Content: strings.ReplaceAll(hookTodo, secret, "work")})
+	c.must(err)
+}
+
+// turn appends a turn without the secret.
+func (c hookedCall) turn() (id string) {
+	c.t.Helper()
+	turns, err := c.store.Conversation("chat").Append(c.bare, Turn{Content: "hello"})
+	c.must(err)
+	return turns[0].ID
+}
+
+// withSecret returns a memory that has the secret in every text, and a key of the method if it needs one.
+func (c hookedCall) withSecret() NewMemory {
+	m := NewMemory{Content: "the word is " + secret, Tags: []string{secret}, EventType: "note",
 		Metadata:      map[string]any{"own": secret, "deep": map[string]any{"list": []any{secret}}},
 		ShownMetadata: map[string]any{"shown": secret, "state": secret, "custom": map[string]any{"tags": secret}}}
-	keyed := new
-	keyed.Key = "key of " + method
-	project := ProjectRef{ID: "hooks"}
-	var err error
-	switch method {
-	case "AddMemory":
-		_, err = s.AddMemory(ctx, new)
-	case "AddMemories":
-		_, err = s.AddMemories(ctx, []NewMemory{new, new}, nil)
-	case "PutMemory":
-		_, err = s.PutMemory(ctx, keyed)
-	case "PutMemories":
-		_, err = s.PutMemories(ctx, []NewMemory{keyed, keyed}, nil)
-	case "SetRule":
-		_, err = s.SetRule(ctx, NewRule{Type: RuleDo, Content: "say " + secret, Tags: []string{secret}})
-	case "SetTodo":
-		_, err = s.SetTodo(ctx, NewTodo{ProjectID: "hooks", Content: hookTodo, Tags: []string{secret}})
-	case "SetIdentityMemory":
-		_, err = s.SetIdentityMemory(ctx, IdentityMemory{Content: "I am " + secret, Nicknames: []string{secret}})
-	case "UpdateMemory":
-		_, err = s.UpdateMemory(ctx, add(), MemoryUpdate{Content: ptr("now " + secret), Tags: ptr([]string{secret}),
-			Metadata: map[string]any{"own": secret}, ShownMetadata: map[string]any{"state": secret, "shown": secret,
-				"custom": map[string]any{"importance": secret}}})
-	case "UpdateMemories":
-		add()
-		_, err = s.UpdateMemories(ctx, MemoriesUpdate{All: true, Change: MemoryUpdate{ShownMetadata: map[string]any{
+	if strings.HasPrefix(c.method, "Put") {
+		m.Key = "key of " + c.method
+	}
+	return m
+}
+
+// hookedCalls call each method with hooks once.
+var hookedCalls = map[string]func(s *Store, c hookedCall) error{
+	"AddMemory": func(s *Store, c hookedCall) error {
+		_, err := s.AddMemory(c.ctx, c.withSecret())
+		return err
+	},
+	"AddMemories": func(s *Store, c hookedCall) error {
+		_, err := s.AddMemories(c.ctx, []NewMemory{c.withSecret(), c.withSecret()}, nil)
+		return err
+	},
+	"PutMemory": func(s *Store, c hookedCall) error {
+		_, err := s.PutMemory(c.ctx, c.withSecret())
+		return err
+	},
+	"PutMemories": func(s *Store, c hookedCall) error {
+		_, err := s.PutMemories(c.ctx, []NewMemory{c.withSecret(), c.withSecret()}, nil)
+		return err
+	},
+	"SetRule": func(s *Store, c hookedCall) error {
+		_, err := s.SetRule(c.ctx, NewRule{Type: RuleDo, Content: "say " + secret, Tags: []string{secret}})
+		return err
+	},
+	"SetTodo": func(s *Store, c hookedCall) error {
+		_, err := s.SetTodo(c.ctx, NewTodo{ProjectID: "hooks", Content: hookTodo, Tags: []string{secret}})
+		return err
+	},
+	"SetIdentityMemory": func(s *Store, c hookedCall) error {
+		_, err := s.SetIdentityMemory(c.ctx, IdentityMemory{Content: "I am " + secret, Nicknames: []string{secret}})
+		return err
+	},
+	"UpdateMemory": func(s *Store, c hookedCall) error {
+		_, err := s.UpdateMemory(c.ctx, c.memory(), MemoryUpdate{Content: ptr("now " + secret),
+			Tags: ptr([]string{secret}), Metadata: map[string]any{"own": secret},
+			ShownMetadata: map[string]any{"state": secret, "shown": secret, "custom": map[string]any{"importance": secret}}})
+		return err
+	},
+	"UpdateMemories": func(s *Store, c hookedCall) error {
+		c.memory()
+		_, err := s.UpdateMemories(c.ctx, MemoriesUpdate{All: true, Change: MemoryUpdate{ShownMetadata: map[string]any{
 			"many": secret}}})
-	case "RestoreRevision":
-		id := add()
-		_, err = s.UpdateMemory(bare, id, MemoryUpdate{Content: ptr("another innocent text")})
-		must(err)
-		_, err = s.RestoreRevision(ctx, id, 1)
-	case "UpdateTodoSection", "CompleteTask":
-		_, err = s.SetTodo(bare, NewTodo{ProjectID: "hooks", Content: strings.ReplaceAll(hookTodo, secret, "work")})
-		must(err)
-		if method == "CompleteTask" {
-			_, err = s.CompleteTask(ctx, TaskRef{ProjectID: "hooks", TaskID: "T1"})
-		} else {
-			_, err = s.UpdateTodoSection(ctx, project, SectionPlan, TodoSectionUpdate{Content: "plan " + secret})
+		return err
+	},
+	"RestoreRevision": func(s *Store, c hookedCall) error {
+		id := c.memory()
+		_, err := s.UpdateMemory(c.bare, id, MemoryUpdate{Content: ptr("another innocent text")})
+		c.must(err)
+		_, err = s.RestoreRevision(c.ctx, id, 1)
+		return err
+	},
+	"CompleteTask": func(s *Store, c hookedCall) error {
+		c.todo()
+		_, err := s.CompleteTask(c.ctx, TaskRef{ProjectID: "hooks", TaskID: "T1"})
+		return err
+	},
+	"UpdateTodoSection": func(s *Store, c hookedCall) error {
+		c.todo()
+		_, err := s.UpdateTodoSection(c.ctx, ProjectRef{ID: "hooks"}, SectionPlan,
+			TodoSectionUpdate{Content: "plan " + secret})
+		return err
+	},
+	"DeleteMemory": func(s *Store, c hookedCall) error { return s.DeleteMemory(c.ctx, c.memory()) },
+	"EraseMemory":  func(s *Store, c hookedCall) error { return s.EraseMemory(c.ctx, c.memory()) },
+	"DeleteMemories": func(s *Store, c hookedCall) error {
+		c.memory()
+		_, err := s.DeleteMemories(c.ctx, MemoriesDeletion{MemoryList: MemoryList{Filter: Filter{"a": "b"}}})
+		return err
+	},
+	"DeleteRule": func(s *Store, c hookedCall) error {
+		_, err := s.SetRule(c.bare, NewRule{Type: RuleDont, Content: "panic"})
+		c.must(err)
+		return s.DeleteRule(c.ctx, ProjectRef{}, RuleDont)
+	},
+	"DeleteCollection": func(s *Store, c hookedCall) error {
+		_, err := s.AddCollection(c.bare, NewCollection{Name: "gone"})
+		c.must(err)
+		if err = s.DeleteCollection(c.ctx, "gone", nil); err != nil {
+			c.must(s.DeleteCollection(c.bare, "gone", nil))
 		}
-	case "DeleteMemory":
-		err = s.DeleteMemory(ctx, add())
-	case "EraseMemory":
-		err = s.EraseMemory(ctx, add())
-	case "DeleteMemories":
-		add()
-		_, err = s.DeleteMemories(ctx, MemoriesDeletion{MemoryList: MemoryList{Filter: Filter{"a": "b"}}})
-	case "DeleteRule":
-		_, err = s.SetRule(bare, NewRule{Type: RuleDont, Content: "panic"})
-		must(err)
-		err = s.DeleteRule(ctx, ProjectRef{}, RuleDont)
-	case "DeleteCollection":
-		_, err = s.AddCollection(bare, NewCollection{Name: "gone"})
-		must(err)
-		err = s.DeleteCollection(ctx, "gone", nil)
-		if err != nil {
-			must(s.DeleteCollection(bare, "gone", nil))
+		return err
+	},
+	"DeleteProject": func(s *Store, c hookedCall) error {
+		_, err := s.AddProject(c.bare, NewProject{ID: "gone", Name: "gone"})
+		c.must(err)
+		if err = s.DeleteProject(c.ctx, ProjectRef{ID: "gone"}, nil); err != nil {
+			c.must(s.DeleteProject(c.bare, ProjectRef{ID: "gone"}, nil))
 		}
-	case "DeleteProject":
-		_, err = s.AddProject(bare, NewProject{ID: "gone", Name: "gone"})
-		must(err)
-		err = s.DeleteProject(ctx, ProjectRef{ID: "gone"}, nil)
-		if err != nil {
-			must(s.DeleteProject(bare, ProjectRef{ID: "gone"}, nil))
-		}
-	case "Conversation.Append":
-		_, err = s.Conversation("chat").Append(ctx, Turn{Content: "she said " + secret, Speaker: secret,
+		return err
+	},
+	"Conversation.Append": func(s *Store, c hookedCall) error {
+		_, err := s.Conversation("chat").Append(c.ctx, Turn{Content: "she said " + secret, Speaker: secret,
 			ToolCalls: []any{secret}, Metadata: map[string]any{"own": secret}}, Turn{ToolCalls: secret})
-	case "Conversation.Delete", "Conversation.Clear":
-		turns, e := s.Conversation("chat").Append(bare, Turn{Content: "hello"})
-		must(e)
-		if method == "Conversation.Clear" {
-			_, err = s.Conversation("chat").Clear(ctx, nil)
-		} else {
-			err = s.Conversation("chat").Delete(ctx, turns[0].ID)
-		}
-	case "Search":
-		_, err = s.Search(ctx, Query{Text: "is it " + secret})
-	case "SearchBatch":
-		_, err = s.SearchBatch(ctx, []Query{{Text: "is it " + secret}, {Text: "and " + secret}})
-	case "SearchAll":
-		for _, failed := range s.SearchAll(ctx, Query{Text: "is it " + secret}) {
+		return err
+	},
+	"Conversation.Delete": func(s *Store, c hookedCall) error { return s.Conversation("chat").Delete(c.ctx, c.turn()) },
+	"Conversation.Clear": func(s *Store, c hookedCall) error {
+		c.turn()
+		_, err := s.Conversation("chat").Clear(c.ctx, nil)
+		return err
+	},
+	"Search": func(s *Store, c hookedCall) error {
+		_, err := s.Search(c.ctx, Query{Text: "is it " + secret})
+		return err
+	},
+	"SearchBatch": func(s *Store, c hookedCall) error {
+		_, err := s.SearchBatch(c.ctx, []Query{{Text: "is it " + secret}, {Text: "and " + secret}})
+		return err
+	},
+	"SearchAll": func(s *Store, c hookedCall) (err error) {
+		for _, failed := range s.SearchAll(c.ctx, Query{Text: "is it " + secret}) {
 			err = failed
 		}
-	case "GetContext":
-		_, err = s.GetContext(ctx, ContextQuery{Query: "is it " + secret})
-	case "GetModuleState":
-		_, err = s.GetModuleState(ctx, ModuleQuery{Module: "module " + secret})
-	default:
-		t.Fatalf("callHooked does not know %s", method)
-	}
-	return err
+		return err
+	},
+	"GetContext": func(s *Store, c hookedCall) error {
+		_, err := s.GetContext(c.ctx, ContextQuery{Query: "is it " + secret})
+		return err
+	},
+	"GetModuleState": func(s *Store, c hookedCall) error {
+		_, err := s.GetModuleState(c.ctx, ModuleQuery{Module: "module " + secret})
+		return err
+	},
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -37,8 +37,14 @@ func everyone(status int, others map[string]int) map[string]int {
 	return rows
 }
 
+// endpoints returns all of them.
 func endpoints() []endpoint {
-	return append(oauthEndpoints(), []endpoint{
+	return slices.Concat(oauthEndpoints(), publicEndpoints(), toolEndpoints(), fileEndpoints(), projectEndpoints(),
+		trashEndpoints(), invitationEndpoints(), accountEndpoints())
+}
+
+func publicEndpoints() []endpoint {
+	return []endpoint{
 		{name: "health", method: "GET", path: "/health", has: []string{`"status":"ok"`, `"version":"1.0.1"`},
 			rows: map[string]int{servertest.Guest: 200, servertest.Stranger: 200, servertest.Revoked: 200,
 				servertest.Garbage: 200}, without: []string{servertest.Secret}},
@@ -59,7 +65,11 @@ func endpoints() []endpoint {
 		{name: "nothing here", method: "GET", path: "/api/nothing", rows: map[string]int{servertest.Guest: 404,
 			servertest.Owner: 404},
 			without: []string{servertest.Secret}},
+	}
+}
 
+func toolEndpoints() []endpoint {
+	return []endpoint{
 		{name: "list collections", method: "POST", path: "/tools/call", body: `{"name": "list_collections"}`,
 			has:  []string{`"content"`},
 			rows: everyone(200, map[string]int{servertest.NoMemory: 403}), without: []string{servertest.Secret}},
@@ -99,7 +109,11 @@ func endpoints() []endpoint {
 			without: []string{servertest.Secret}},
 		{name: "end a session", method: "DELETE", path: "/mcp", rows: everyone(405, nil),
 			without: []string{servertest.Secret}},
+	}
+}
 
+func fileEndpoints() []endpoint {
+	return []endpoint{
 		{name: "list files", method: "GET", path: "/api/files?tags=food,other",
 			rows: everyone(200, map[string]int{servertest.NoFiles: 403}), has: []string{`"count":`},
 			without: []string{servertest.Secret}},
@@ -118,7 +132,11 @@ func endpoints() []endpoint {
 			without: []string{servertest.Secret},
 			rows: everyone(200, map[string]int{servertest.Stranger: 404, servertest.Admin: 404, servertest.Reader: 403,
 				servertest.ReadOnly: 403, servertest.NoFiles: 403})},
+	}
+}
 
+func projectEndpoints() []endpoint {
+	return []endpoint{
 		{name: "list projects", method: "GET", path: "/api/projects", has: []string{`"projects":`},
 			rows: everyone(200, map[string]int{servertest.NoMemory: 403})},
 		{name: "a project", method: "GET", path: "/api/projects/shop", has: []string{`"project_name":"The shop"`},
@@ -144,7 +162,11 @@ func endpoints() []endpoint {
 			has: []string{`"success":true`}, without: []string{servertest.Secret},
 			rows: everyone(403, map[string]int{servertest.Stranger: 404, servertest.Admin: 404, servertest.Owner: 200,
 				servertest.Writer: 200})}, // who may leave
+	}
+}
 
+func trashEndpoints() []endpoint {
+	return []endpoint{
 		{name: "trash", method: "GET", path: "/api/trash", has: []string{`"entries":[]`, `"total":0`},
 			without: []string{servertest.Secret}, rows: everyone(200, nil)},
 		{name: "restore from the trash", method: "POST", path: "/api/trash/none/restore",
@@ -155,6 +177,11 @@ func endpoints() []endpoint {
 		{name: "empty the trash", method: "DELETE", path: "/api/trash", has: []string{`"erased":0`},
 			without: []string{servertest.Secret},
 			rows:    everyone(200, map[string]int{servertest.ReadOnly: 403, servertest.NoFiles: 403, servertest.NoMemory: 403})},
+	}
+}
+
+func invitationEndpoints() []endpoint {
+	return []endpoint{
 		{name: "invitations to projects", method: "GET", path: "/api/project-invitations",
 			has: []string{`"invitations":[]`, `"count":0`}, without: []string{servertest.Secret},
 			rows: everyone(200, map[string]int{servertest.Limited: 403, servertest.ReadOnly: 403, servertest.NoFiles: 403,
@@ -179,7 +206,11 @@ func endpoints() []endpoint {
 			rows: everyone(404, map[string]int{servertest.Limited: 403, servertest.ReadOnly: 403, servertest.NoFiles: 403,
 				servertest.NoMemory: 403}),
 			without: []string{servertest.Secret}},
+	}
+}
 
+func accountEndpoints() []endpoint {
+	return []endpoint{
 		{name: "list tokens", method: "GET", path: "/api/mcp-tokens", has: []string{`"tokens":`},
 			rows:    everyone(200, map[string]int{servertest.Limited: 403, servertest.NoMemory: 403}),
 			without: []string{servertest.Secret, `"token":`, `"hash"`}},
@@ -216,7 +247,7 @@ func endpoints() []endpoint {
 		{name: "merge preferences", method: "PATCH", path: "/api/user-preferences", body: `{"theme": null, "size": 12}`,
 			has: []string{`"size":12`}, without: []string{servertest.Secret},
 			rows: everyone(200, map[string]int{servertest.Limited: 403, servertest.ReadOnly: 403, servertest.NoMemory: 403})},
-	}...)
+	}
 }
 
 // Every endpoint, for every caller: the status, and what must not be visible. In the short form, a fifth of the

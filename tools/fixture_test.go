@@ -88,89 +88,114 @@ var template = sync.OnceValues(func() (made struct {
 	return made, err
 })
 
+// filling fills a store, until the first error, and notes the ids of what it added by their names.
+type filling struct {
+	ctx   context.Context
+	store *souvenir.Store
+	anna  *souvenir.Store
+	ids   map[string]string
+	err   error
+}
+
 func makeTemplate(ctx context.Context, path string) (ids map[string]string, err error) {
 	store, err := souvenir.Open(ctx, path, &souvenir.Options{Embedder: storetest.Words{}})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	anna, dora := store.As(souvenir.Access{User: "anna"}), store.As(souvenir.Access{User: "dora"})
-	ids = map[string]string{}
-	step := func(name string, of func() (string, error)) {
-		if err == nil {
-			ids[name], err = of()
-		}
+	f := filling{ctx: ctx, store: store, anna: store.As(souvenir.Access{User: "anna"}), ids: map[string]string{}}
+	f.memories()
+	f.rules()
+	f.files()
+	f.members()
+	return f.ids, errors.Join(f.err, store.Close())
+}
+
+func (f *filling) step(name string, of func() (string, error)) {
+	if f.err == nil {
+		f.ids[name], f.err = of()
 	}
-	add := func(name string, s *souvenir.Store, m souvenir.NewMemory) {
-		step(name, func() (string, error) {
-			stored, err := s.AddMemory(ctx, m)
-			return stored.ID, err
-		})
-	}
+}
+
+func (f *filling) add(name string, s *souvenir.Store, m souvenir.NewMemory) {
+	f.step(name, func() (string, error) {
+		stored, err := s.AddMemory(f.ctx, m)
+		return stored.ID, err
+	})
+}
+
+func (f *filling) memories() {
 	for _, c := range []string{"work", "empty"} {
-		step(c, func() (string, error) {
-			added, err := anna.AddCollection(ctx, souvenir.NewCollection{Name: c, Description: "anna's " + c})
+		f.step(c, func() (string, error) {
+			added, err := f.anna.AddCollection(f.ctx, souvenir.NewCollection{Name: c, Description: "anna's " + c})
 			return added.Name, err
 		})
 	}
-	step("bridge", func() (string, error) {
-		p, err := anna.AddProject(ctx, souvenir.NewProject{ID: "p-bridge", Name: "Bridge"})
+	f.step("bridge", func() (string, error) {
+		p, err := f.anna.AddProject(f.ctx, souvenir.NewProject{ID: "p-bridge", Name: "Bridge"})
 		return p.ID, err
 	})
-	add("diary", anna, souvenir.NewMemory{Content: secretDiary + " of anna",
+	f.add("diary", f.anna, souvenir.NewMemory{Content: secretDiary + " of anna",
 		ShownMetadata: map[string]any{"module_name": "pillars"}})
-	add("vault", anna, souvenir.NewMemory{Content: secretVault + " of anna", ProjectID: "p-vault",
+	f.add("vault", f.anna, souvenir.NewMemory{Content: secretVault + " of anna", ProjectID: "p-vault",
 		EventType: "project-main", State: "active"})
-	add("identity", anna, souvenir.NewMemory{Content: "I am Sam, " + secretDiary, EventType: "IDENTITY"})
-	add("pillars", anna, souvenir.NewMemory{
+	f.add("identity", f.anna, souvenir.NewMemory{Content: "I am Sam, " + secretDiary, EventType: "IDENTITY"})
+	f.add("pillars", f.anna, souvenir.NewMemory{
 		Content: "The pillars are of granite.", ProjectID: "p-bridge", Collection: "work", EventType: "decision",
 		State: "active", Importance: "high",
 		Tags: []string{"pillars", "stone"}, ShownMetadata: map[string]any{"architect": "Eva"},
 	})
-	add("main", anna, souvenir.NewMemory{
+	f.add("main", f.anna, souvenir.NewMemory{
 		Content: "The bridge of granite spans the river.", ProjectID: "p-bridge", Collection: "work",
 		EventType: "project-main", State: "active",
-		Related: []string{ids["pillars"], ids["diary"]},
+		Related: []string{f.ids["pillars"], f.ids["diary"]},
 	})
-	add("case", anna, souvenir.NewMemory{Content: "Which granite to order", ProjectID: "p-bridge",
+	f.add("case", f.anna, souvenir.NewMemory{Content: "Which granite to order", ProjectID: "p-bridge",
 		EventType: "conversation", State: "active"})
-	add("short", anna, souvenir.NewMemory{Content: "Polish the granite", ProjectID: "p-bridge", Classification: "do"})
-	add("recipe", dora, souvenir.NewMemory{Content: secretRecipe + " of dora"})
-	step("rule", func() (string, error) {
-		r, err := anna.SetRule(ctx, souvenir.NewRule{ProjectID: "p-bridge", Type: "do", Content: "Use granite."})
+	f.add("short", f.anna, souvenir.NewMemory{Content: "Polish the granite", ProjectID: "p-bridge", Classification: "do"})
+	f.add("recipe", f.store.As(souvenir.Access{User: "dora"}), souvenir.NewMemory{Content: secretRecipe + " of dora"})
+}
+
+func (f *filling) rules() {
+	f.step("rule", func() (string, error) {
+		r, err := f.anna.SetRule(f.ctx, souvenir.NewRule{ProjectID: "p-bridge", Type: "do", Content: "Use granite."})
 		return r.ID, err
 	})
-	step("general", func() (string, error) {
-		r, err := anna.SetRule(ctx, souvenir.NewRule{Type: "dont", Content: "Do not tell of the " + secretDiary})
+	f.step("general", func() (string, error) {
+		r, err := f.anna.SetRule(f.ctx, souvenir.NewRule{Type: "dont", Content: "Do not tell of the " + secretDiary})
 		return r.ID, err
 	})
-	step("todo", func() (string, error) {
-		t, err := anna.SetTodo(ctx, souvenir.NewTodo{ProjectID: "p-bridge", Content: bridgeTodo})
+	f.step("todo", func() (string, error) {
+		t, err := f.anna.SetTodo(f.ctx, souvenir.NewTodo{ProjectID: "p-bridge", Content: bridgeTodo})
 		return t.ID, err
 	})
+}
+
+func (f *filling) files() {
 	for name, memory := range map[string]string{"plan": "main", "letter": "diary"} {
-		step(name, func() (string, error) {
+		f.step(name, func() (string, error) {
 			content := name + " for anna"
-			f, err := anna.AddFile(ctx, souvenir.NewFile{Filename: name + ".txt", MemoryID: ids[memory]},
+			added, err := f.anna.AddFile(f.ctx, souvenir.NewFile{Filename: name + ".txt", MemoryID: f.ids[memory]},
 				strings.NewReader(content))
-			return f.ID, err
+			return added.ID, err
 		})
 	}
-	step("loose", func() (string, error) {
-		f, err := anna.AddFile(ctx, souvenir.NewFile{Filename: "loose.txt"}, strings.NewReader("pages"))
-		return f.ID, err
+	f.step("loose", func() (string, error) {
+		added, err := f.anna.AddFile(f.ctx, souvenir.NewFile{Filename: "loose.txt"}, strings.NewReader("pages"))
+		return added.ID, err
 	})
+}
+
+func (f *filling) members() {
 	for user, role := range map[string]souvenir.MemberRole{"ben": "reader", "carl": "writer"} {
-		step(user, func() (string, error) {
-			if _, err := store.Accounts().AddUser(ctx, souvenir.NewUser{ID: user, Name: user}); err != nil {
+		f.step(user, func() (string, error) {
+			if _, err := f.store.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: user, Name: user}); err != nil {
 				return "", err
 			}
-			m, err := store.AddMember(ctx,
-				souvenir.NewMember{Project: souvenir.ProjectRef{ID: anna.Access().User + "/p-bridge"}, User: user, Role: role})
+			m, err := f.store.AddMember(f.ctx,
+				souvenir.NewMember{Project: souvenir.ProjectRef{ID: f.anna.Access().User + "/p-bridge"}, User: user, Role: role})
 			return m.User, err
 		})
 	}
-	return ids, err
 }
 
 // newWorld makes a world of the test's own.
