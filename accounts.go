@@ -488,7 +488,7 @@ func (s *Store) deleteUser(tx db.Tx, v viewer, id string, o DeletionOptions, sin
 			return false, err
 		}
 	}
-	if err := trash.EmptyUser(tx, u.row); err != nil {
+	if err := t.EmptyUser(u.row); err != nil {
 		return false, err
 	}
 	// A call that started as this user and finishes later must not leave a valid token behind.

@@ -176,19 +176,18 @@ const undoLasts = time.Hour
 
 // restoreMember adds a former member to a project that is restored from the trash, or sends an invitation.
 func (s *Store) restoreMember(tx db.Tx, v viewer, e trashEntry, project int64, m trash.Member) error {
-	now := s.now()
-	if s.operator || now-e.DeletedAt.UnixMicro() <= undoLasts.Microseconds() {
-		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?, id, ?, ?
-			FROM users WHERE namespace = ? AND uid = ?
-			AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = users.id AND sender_id = ?) ON CONFLICT DO NOTHING`,
-			project, m.Role, m.Created, v.Namespace, m.User, e.owner)
-		return err
-	}
 	u, err := findUser(tx, v.Namespace, m.User)
-	if errors.Is(err, ErrNotFound) || u.ID != m.User { // deleted since; another may have the id as a name
+	if errors.Is(err, ErrNotFound) || err == nil && u.ID != m.User { // deleted since; another may have the id as a name
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	now := s.now()
+	if s.operator || now-e.DeletedAt.UnixMicro() <= undoLasts.Microseconds() {
+		_, err := tx.Exec(`INSERT INTO project_member (project_id, user_id, role, created_at) SELECT ?1, id, ?2, ?3
+			FROM users WHERE id = ?4 AND NOT EXISTS (SELECT 1 FROM blocked_sender WHERE user_id = ?4 AND sender_id = ?5)
+			ON CONFLICT DO NOTHING`, project, m.Role, m.Created, u.row, e.owner)
 		return err
 	}
 	p := naming.Project{Row: project}

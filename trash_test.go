@@ -242,3 +242,37 @@ func TestDamageInTheTrashIsFound(t *testing.T) {
 		}
 	}
 }
+
+// A deleted user's memberships are gone, also in projects in the trash: another person may get the id later.
+func TestARestoredProjectDoesNotBringBackDeletedMembers(t *testing.T) {
+	for name, again := range map[string]bool{"an id without an account": false, "an id that another person has": true} {
+		t.Run(name, func(t *testing.T) {
+			s := openWords(t, "", Options{})
+			addAccount(t, s, "u-ann", "ann")
+			addAccount(t, s, "u-ben", "ben")
+			addAccount(t, s, "u-eve", "eve")
+			ann := s.As(Access{User: "u-ann"})
+			mustAdd(t, ann, NewMemory{Content: "a plan", ProjectID: "p"})
+			share(t, ann, "p", "ben", MemberWriter)
+			share(t, ann, "p", "eve", MemberReader)
+			noError(t, ann.DeleteProject(t.Context(), ProjectRef{ID: "p"}, &DeletionOptions{WithMemories: true}))
+			noError(t, s.Accounts().DeleteUser(t.Context(), "ben", nil))
+			if again {
+				_, err := s.Accounts().AddUser(t.Context(), NewUser{ID: "u-ben", Name: "benjamin"})
+				noError(t, err)
+			}
+			page, err := ann.Trash().Page(t.Context(), TrashQuery{})
+			noError(t, err)
+			_, err = ann.Trash().Restore(t.Context(), page.Entries[0].ID)
+			noError(t, err)
+			members, err := ann.Members(t.Context(), ProjectRef{ID: "p"})
+			if err != nil || len(members) != 2 || members[1].User != "u-eve" {
+				t.Errorf("got the members %+v, %v; want u-ann and u-eve", members, err)
+			}
+			if found, err := s.As(Access{User: "u-ben"}).Search(t.Context(), Query{}); err != nil || found.Total != 0 {
+				t.Errorf("u-ben finds %d, %v; want 0", found.Total, err)
+			}
+			checkConsistency(t, s)
+		})
+	}
+}

@@ -1,8 +1,12 @@
 package trash
 
 import (
+	"encoding/json"
+	"slices"
+
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
 // EraseMemoriesOf erases the trash, the memories and the collections of a user, and the memories in the user's
@@ -72,9 +76,52 @@ func OwnedBy(tx db.Tx, v kernel.Viewer, user int64) (memories, projects, files i
 
 // EmptyUser deletes the rest of a user's data, after memories and projects, and the account. The row itself stays:
 // views remember it, and files are deleted after it.
-func EmptyUser(tx db.Tx, user int64) error {
+func (m *Mover) EmptyUser(user int64) error {
 	for _, statement := range emptyUser {
-		if _, err := tx.Exec(statement, user); err != nil {
+		if _, err := m.Tx.Exec(statement, user); err != nil {
+			return err
+		}
+	}
+	return db.Beyond(m.Tx, func() error { return m.leaveTrashed(user) })
+}
+
+// leaveTrashed removes a user from the members of other users' projects in the trash. Otherwise a restore would add
+// another user who gets the id later.
+func (m *Mover) leaveTrashed(user int64) error {
+	var id string
+	if err := m.Tx.QueryRow(`SELECT uid FROM users WHERE id = ?`, user).Scan(&id); err != nil {
+		return err
+	}
+	left := map[int64]string{} // entry -> its data
+	err := m.Tx.Each(func(row db.Rows) error {
+		var entry int64
+		var data string
+		if err := row.Scan(&entry, &data); err != nil {
+			return err
+		}
+		var p project
+		if json.Unmarshal([]byte(data), &p) != nil { // a restore reports that it is damaged
+			return nil
+		}
+		others := slices.DeleteFunc(slices.Clone(p.Members), func(member Member) bool { return member.User == id })
+		if len(others) == len(p.Members) {
+			return nil
+		}
+		p.Members = others
+		encoded, err := json.Marshal(p)
+		left[entry] = string(encoded)
+		return err
+	}, `SELECT t.id, t.data FROM trash t JOIN users o ON o.id = t.owner_id
+		WHERE t.kind = 'project' AND o.namespace = (SELECT namespace FROM users WHERE id = ?)`, user)
+	if err != nil {
+		return err
+	}
+	for entry, data := range left {
+		sealed, err := m.sealed(entry, sealedrows.TrashData, data)
+		if err != nil {
+			return err
+		}
+		if _, err := m.Tx.Exec(`UPDATE trash SET data = ? WHERE id = ?`, sealed, entry); err != nil {
 			return err
 		}
 	}

@@ -42,7 +42,7 @@ func (s *safe) namesOf(view *Store, project ProjectRef) (all []string) {
 		strings.Join(byKey.Tags, "+"))
 	for _, f := range []Filter{{"tags": "Metal"}, {"tags": "metal"}, {"tags": Condition{MoreThan: "N"}}, {"key": "code"},
 		{"key": Not("code")}, {"key": Condition{AtLeast: "a"}}, {"collection_name": "locks"},
-		{"collection_name": In("locks", "x")}, {"collection_name": Condition{LessThan: "m"}}, {"project_name": "The Gate"},
+		{"collection_name": In("locks", "default")}, {"collection_name": Condition{LessThan: "m"}}, {"project_name": "The Gate"},
 		{"project_name": Not("the gate")}, {"tags": Condition{All: []any{"Metal", "module:Doors"}}}, {"level": 3},
 		{"level": 3.0}, {"level": "3"}, {"level": Not(3)}, {"level": Condition{MoreThan: 3}}, {"level": nil},
 		{"level": Condition{In: []any{4, nil}}}, {"level": Condition{Not: []any{3, nil}}}, {"of": "a"}, {"of": 2},
