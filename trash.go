@@ -247,9 +247,10 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 	for done := false; !done; {
 		var r *trash.Restorer
 		var e trashEntry
+		var gone error
 		err := s.write(ctx, func(tx db.Tx, v viewer) (err error) {
-			if e, err = s.trashed(tx, v, id); err != nil {
-				return err
+			if e, gone = s.trashed(tx, v, id); gone != nil {
+				return gone
 			}
 			if e.Kind == TrashProject || e.Kind == TrashCollection {
 				if err := s.outside(ctx, "Trash.Restore of a "+string(e.Kind)); err != nil {
@@ -267,7 +268,7 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 			return w.Flush()
 		})
 		switch {
-		case err != nil && restored != nil && errors.Is(err, ErrNotFound): // another caller has restored the rest
+		case err != nil && restored != nil && errors.Is(gone, ErrNotFound): // another caller has restored the rest
 			return *restored, nil
 		case err != nil:
 			return TrashEntry{}, err

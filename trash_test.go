@@ -276,3 +276,43 @@ func TestARestoredProjectDoesNotBringBackDeletedMembers(t *testing.T) {
 		})
 	}
 }
+
+// A part whose collection or project is in the trash, too, waits for that. The rest does not, and the error says so.
+func TestAPartWhosePlaceIsInTheTrashDoesNotHoldUpTheRest(t *testing.T) {
+	for name, rest := range map[string]int{"in one transaction": 1, "in the second one": 201} {
+		t.Run(name, func(t *testing.T) {
+			s := openWords(t, "", Options{})
+			mustAddCollection(t, s, NewCollection{Name: "books"})
+			many := make([]NewMemory, rest)
+			for i := range many {
+				many[i] = NewMemory{Content: fmt.Sprint("note ", i), ProjectID: "p"}
+			}
+			_, err := s.AddMemories(t.Context(), many, nil)
+			noError(t, err)
+			mustAdd(t, s, NewMemory{Content: "a book", ProjectID: "p", Collection: "books"})
+			noError(t, s.DeleteProject(t.Context(), ProjectRef{ID: "p"}, &DeletionOptions{WithMemories: true}))
+			noError(t, s.DeleteCollection(t.Context(), "books", nil))
+			page, err := s.Trash().Page(t.Context(), TrashQuery{})
+			noError(t, err)
+			project, books := page.Entries[1].ID, page.Entries[0].ID
+			if _, err = s.Trash().Restore(t.Context(), project); !errors.Is(err, ErrNotFound) ||
+				!strings.Contains(err.Error(), books) {
+				t.Errorf("got %v, want ErrNotFound that says what to restore first", err)
+			}
+			if found, err := s.Search(t.Context(), Query{ProjectID: "p"}); err != nil || found.Total != rest {
+				t.Errorf("got %d memories restored, %v; want %d", found.Total, err, rest)
+			}
+			for _, id := range []string{books, project} {
+				_, err = s.Trash().Restore(t.Context(), id)
+				noError(t, err)
+			}
+			if found, err := s.Search(t.Context(), Query{ProjectID: "p"}); err != nil || found.Total != rest+1 {
+				t.Errorf("got %d memories in the end, %v; want %d", found.Total, err, rest+1)
+			}
+			if page, err = s.Trash().Page(t.Context(), TrashQuery{}); err != nil || page.Total != 0 {
+				t.Errorf("got %+v left in the trash, %v; want nothing", page.Entries, err)
+			}
+			checkConsistency(t, s)
+		})
+	}
+}

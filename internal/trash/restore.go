@@ -3,6 +3,7 @@ package trash
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
@@ -262,7 +263,8 @@ func (r *Restorer) memories() (done bool, err error) {
 		switch {
 		case err == nil:
 			err = r.memory(item, m, at)
-		case !alone && (isKind(err, fault.KindConflict) || isKind(err, fault.KindCorrupt)):
+		case !alone && slices.ContainsFunc([]fault.Kind{fault.KindConflict, fault.KindCorrupt, fault.KindNotFound},
+			func(k fault.Kind) bool { return isKind(err, k) }):
 			r.Refused, err = cmp.Or(r.Refused, err), nil
 		}
 		if err != nil {
