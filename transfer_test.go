@@ -265,6 +265,23 @@ func TestLinesBeforeAFaultyLineStayImported(t *testing.T) {
 	}
 }
 
+// The owner of record would be listed twice, and nothing could remove the second role.
+func TestAnOwnerIsNotImportedAsAMember(t *testing.T) {
+	s := openCopy(t)
+	report := imported(t, s, []byte(byHand(`{"type":"user","id":"ann"}`, `{"type":"user","id":"ben"}`,
+		`{"type":"project","owner":"ann","project_id":"p","project_name":"P"}`,
+		`{"type":"member","project_owner":"ann","project_id":"p","user":"ann","role":"reader"}`,
+		`{"type":"member","project_owner":"ann","project_id":"p","user":"ben","role":"reader"}`,
+	)), ImportOptions{})
+	if got := report.Counts[transfer.KindMember]; got != (ImportCount{Added: 1, Conflicts: 1}) {
+		t.Errorf("got %+v, want one member added and one conflict", got)
+	}
+	members, err := s.As(Access{User: "ann"}).Members(t.Context(), ProjectRef{ID: "p"})
+	if err != nil || len(members) != 2 || members[0].User != "ann" || members[1].User != "ben" {
+		t.Errorf("got the members %+v, %v; want ann and ben", members, err)
+	}
+}
+
 func TestUniqueRowsAreNotImportedTwice(t *testing.T) {
 	s := openCopy(t)
 	hash := base64Of(strings.Repeat("h", 32))

@@ -120,8 +120,8 @@ func memberRecord() Record {
 		Selection: `SELECT o.uid, j.uid, u.uid, b.role, b.created_at FROM project_member b
 			JOIN project j ON j.id = b.project_id JOIN users o ON o.id = j.owner_id JOIN users u ON u.id = b.user_id`,
 		keyed: `o.uid = ? AND j.uid = ? AND u.uid = ?`, Ordered: `b.project_id, b.user_id`,
-		insert: `INSERT INTO project_member (role, created_at, project_id, user_id) VALUES (?4, ?5, ?6, ?7) ` +
-			`ON CONFLICT DO NOTHING`,
+		insert: `INSERT INTO project_member (role, created_at, project_id, user_id) SELECT ?4, ?5, ?6, ?7 ` +
+			`WHERE NOT EXISTS (SELECT 1 FROM project WHERE id = ?6 AND owner_id = ?7) ON CONFLICT DO NOTHING`,
 		update: `UPDATE project_member SET role = ?4, created_at = ?5 WHERE project_id = ?6 AND user_id = ?7`,
 		refs: func(t *importTx, v []any) ([]any, error) {
 			project, err := t.rows(t.knownProject(v[0], v[1]))
