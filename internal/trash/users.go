@@ -100,8 +100,8 @@ func (m *Mover) leaveTrashed(user int64) error {
 			return err
 		}
 		var p project
-		if json.Unmarshal([]byte(data), &p) != nil { // a restore reports that it is damaged
-			return nil
+		if json.Unmarshal([]byte(data), &p) != nil {
+			return nil //nolint:nilerr // a restore reports that it is damaged
 		}
 		others := slices.DeleteFunc(slices.Clone(p.Members), func(member Member) bool { return member.User == id })
 		if len(others) == len(p.Members) {
