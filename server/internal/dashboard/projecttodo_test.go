@@ -376,6 +376,38 @@ func TestTasksAreOrdered(t *testing.T) {
 	olivia.Submit(page, shop(w)+"/todo/move", url.Values{"move": {"over.1.x.0"}}).Expect(http.StatusBadRequest)
 }
 
+// A carriage return ends a line, too, alone or before a line feed.
+func TestTasksAreAddedAndOrderedWithAnyLineEndings(t *testing.T) {
+	for name, document := range map[string]string{
+		"LF": shopTodo, "CR LF": strings.ReplaceAll(shopTodo, "\n", "\r\n"), "CR": strings.ReplaceAll(shopTodo, "\n", "\r"),
+		"a lone CR before": strings.Replace(shopTodo, "adds up", "adds\rup\r\r", 1),
+		"mixed":            strings.Replace(shopTodo, "With *care*.\n", "With *care*.\r\n  Or\r  not.\r", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, store, olivia := withTodo(t, document)
+			submit := func(path string, values url.Values) {
+				t.Helper()
+				olivia.Submit(olivia.Get(shop(w)+"/todo"), shop(w)+path, values).Expect(http.StatusSeeOther)
+			}
+			check := func(before, after string) {
+				t.Helper()
+				was, got := wordsOf(document), wordsOf(todoOf(t, store).Content)
+				if want := strings.Replace(was, before, after, 1); got != want {
+					t.Errorf("the document has the words\n%s\nwant\n%s", got, want)
+				}
+			}
+			submit("/todo/add", url.Values{"task": {"count"}})
+			check("- [ ] T3 close at six", "- [ ] T3 close at six - [ ] T4 count")
+			submit("/todo/move", url.Values{"section": {"tasks"},
+				"move": {"up." + markOf(t, olivia.Get(shop(w)+"/todo"), "T4")}})
+			check("- [ ] T3 close at six", "- [ ] T4 count - [ ] T3 close at six")
+		})
+	}
+}
+
+// wordsOf returns the words of a text, without its line ends.
+func wordsOf(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 func TestATickReturnsTheNewVersionAndOneCount(t *testing.T) {
 	longtest.Only(t)
 	w, store, olivia := withTodo(t, shopTodo)

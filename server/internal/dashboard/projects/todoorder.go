@@ -71,7 +71,7 @@ func (s *Service) moveTask(w http.ResponseWriter, r *http.Request, c request.Cal
 	}
 	section := souvenir.Section(values.Get("section"))
 	return s.changeTodo(w, r, c, values, func(todo souvenir.Todo) (string, string, error) {
-		lines := strings.SplitAfter(todo.Content, "\n")
+		lines := wholeLines(todo.Content)
 		boxes := todo.Document.Section(section).Checkboxes()
 		i := boxAt(boxes, marks[0])
 		if i < 0 {
@@ -190,16 +190,13 @@ func nextTask(document souvenir.TodoDocument) string {
 
 // withTask returns the document with a line after the last check box of the section Tasks.
 func withTask(todo souvenir.Todo, line string) string {
-	content, end := todo.Content, "\n"
-	if content == "" {
+	if todo.Content == "" {
 		return strings.Replace(emptyTodo, "## Tasks\n\n", "## Tasks\n\n"+line+"\n\n", 1)
 	}
-	if strings.Contains(content, "\r\n") {
-		end = "\r\n"
-	}
 	section := todo.Document.Section(souvenir.SectionTasks)
-	lines := strings.SplitAfter(content, "\n")
-	at := section.Line + strings.Count(strings.TrimRight(section.Body, " \t\r\n"), "\n") + 1
+	lines := wholeLines(todo.Content)
+	end := endOf(lines[section.Line-1])
+	at := section.Line + len(linesOf(strings.TrimRight(section.Body, " \t\r\n")))
 	if strings.TrimSpace(section.Body) == "" {
 		at, line = section.Line, end+line
 	} else if boxes := section.Checkboxes(); len(boxes) > 0 {
@@ -207,7 +204,7 @@ func withTask(todo souvenir.Todo, line string) string {
 	} else {
 		line = end + line
 	}
-	if at = min(at, len(lines)); at > 0 && !strings.HasSuffix(lines[at-1], "\n") {
+	if at = min(at, len(lines)); at > 0 && lines[at-1] == strings.TrimRight(lines[at-1], "\r\n") {
 		line = end + line
 	}
 	return strings.Join(lines[:at], "") + line + end + strings.Join(lines[at:], "")
@@ -237,6 +234,24 @@ func blockOf(lines []string, box souvenir.Task) block {
 }
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+// wholeLines splits a text into the same lines as linesOf, each with its end.
+func wholeLines(text string) []string {
+	var lines []string
+	for _, line := range linesOf(text) {
+		length := min(len(line)+1, len(text))
+		if strings.HasPrefix(text[len(line):], "\r\n") {
+			length++
+		}
+		lines, text = append(lines, text[:length]), text[length:]
+	}
+	return lines
+}
+
+// endOf returns the end of a line; LF for the last line of a text, which may have none.
+func endOf(line string) string {
+	return cmp.Or(line[len(strings.TrimRight(line, "\r\n")):], "\n")
+}
 
 // neighbours returns the check boxes beside one of them, itself included, and its place among them: those with the same
 // indentation and only blank lines between.
@@ -273,16 +288,13 @@ func reordered(lines []string, row []block, from, to int) string {
 	order := slices.Clone(row)
 	moved := order[from]
 	order = slices.Insert(slices.Delete(order, from, from+1), to, moved)
-	end := "\n"
-	if strings.HasSuffix(lines[row[0].from], "\r\n") {
-		end = "\r\n"
-	}
+	end := endOf(lines[row[0].from])
 	var out strings.Builder
 	last := 0
 	for i, place := range row {
 		out.WriteString(strings.Join(lines[last:place.from], ""))
 		text := strings.Join(lines[order[i].from:order[i].to], "")
-		if !strings.HasSuffix(text, "\n") {
+		if text == strings.TrimRight(text, "\r\n") {
 			text += end
 		}
 		out.WriteString(text)
