@@ -123,6 +123,24 @@ func TestEveryFieldOfAMemoryIsSaved(t *testing.T) {
 }
 
 // An error is shown beside its field, and the typed values stay.
+// A text area gives every line the same end. A text with others stays as it is, unless it is edited.
+func TestMixedLineEndingsAreNoChange(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	ada := w.SignedIn(servertest.Admin)
+	const content, sent = "one\rtwo\r\nthree\nfour", "one\r\ntwo\r\nthree\r\nfour"
+	m := w.AddMemory(servertest.Admin, souvenir.NewMemory{Content: content})
+	path := "/memories/" + m.ID + "/edit"
+	_, fields := editForm(ada, m.ID)
+	fields.Set("content", sent)
+	saved := ada.Post(path, fields)
+	ada.Get(saved.Header.Get("Location")).Expect(http.StatusOK, "No changes.")
+	fields.Set("tags", "numbers")
+	ada.Post(path, fields).Expect(http.StatusSeeOther)
+	if after := memoryOf(w, servertest.Admin, m.ID); after.Content != content || len(after.Tags) != 1 {
+		t.Errorf("with a tag, the text is %q and the tags are %q, want %q and one tag", after.Content, after.Tags, content)
+	}
+}
+
 func TestMistakesInAMemoryAreReportedBesideTheirField(t *testing.T) {
 	longtest.Only(t)
 	w := servertest.New(t, server.Options{})

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 )
 
@@ -31,7 +32,7 @@ type memoryTyped struct {
 // typedOf returns a memory's initial form values.
 func typedOf(h memoryHead) memoryTyped {
 	t := memoryTyped{
-		Content: strings.ReplaceAll(h.Content, "\r\n", "\n"), EventType: h.EventType, State: h.State,
+		Content: textview.Typed(h.Content), EventType: h.EventType, State: h.State,
 		Importance:     string(h.Importance),
 		Classification: string(h.Classification), RuleType: string(h.RuleType), Tags: tagsInField(h.Tags),
 		Related:  strings.Join(h.Related, "\n"),
@@ -47,9 +48,9 @@ func typedOf(h memoryHead) memoryTyped {
 func (t *memoryTyped) take(values url.Values) {
 	*t = memoryTyped{}
 	for name, into := range t.fields() {
-		*into = strings.ReplaceAll(values.Get(name), "\r\n", "\n")
+		*into = textview.Typed(values.Get(name))
 		if name == "related" { // one for each ticked memory
-			*into = strings.ReplaceAll(strings.Join(values[name], "\n"), "\r\n", "\n")
+			*into = textview.Typed(strings.Join(values[name], "\n"))
 		}
 	}
 }

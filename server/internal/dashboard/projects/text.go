@@ -263,7 +263,7 @@ func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Cal
 	if err != nil {
 		return nil, err
 	}
-	typed := textview.WithLineEndings(p.Typed, before.memory.Content)
+	typed := textview.WithLineEndings(p.Typed, before.Text) // a section gets those of its document when it is stored
 	switch {
 	case typed == before.Text && before.Revision > 0:
 		return s.site.Done(p.Back, "unchanged"), nil
@@ -292,14 +292,14 @@ func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Cal
 
 // take copies the form's values into the page.
 func (p *textPage) take(values url.Values) {
-	p.Typed = strings.ReplaceAll(values.Get("content"), "\r\n", "\n") // browsers send CR LF
+	p.Typed = textview.Typed(values.Get("content"))
 	p.Base = values.Get("base")
 }
 
 // conflict shows both texts, and lets the user decide.
 func (p textPage) conflict(now textState) web.Page {
 	p.Theirs, p.Base, p.Memory = &now, now.digest(), now.memory.ID
-	p.Differs = textview.Compare(strings.ReplaceAll(now.Text, "\r\n", "\n"), p.Typed, textview.MaxDiffShown)
+	p.Differs = textview.Compare(textview.Typed(now.Text), p.Typed, textview.MaxDiffShown)
 	rendered := p.page()
 	rendered.Part, rendered.Status = "", http.StatusConflict
 	return rendered

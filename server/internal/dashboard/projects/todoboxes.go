@@ -101,9 +101,7 @@ func rowsOf(section souvenir.TodoSection, boxes []souvenir.Task) []todoRow {
 }
 
 // linesOf splits a text into lines as a to-do document counts them: they end with LF, CR LF or CR.
-func linesOf(text string) []string {
-	return strings.Split(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"), "\n")
-}
+func linesOf(text string) []string { return strings.Split(textview.Typed(text), "\n") }
 
 // filterRows leaves out the rows that a view hides.
 func filterRows(rows []todoRow, view todoView) []todoRow {

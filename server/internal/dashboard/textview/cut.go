@@ -8,9 +8,18 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 )
 
-// WithLineEndings converts a text to the line endings of the one that it replaces.
+// Typed returns a text as a text area has it: browsers make every line end the same.
+func Typed(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+}
+
+// WithLineEndings converts a typed text to the line endings of the one that it replaces. If only these differ, it
+// returns that one.
 func WithLineEndings(typed, before string) string {
-	if strings.Contains(before, "\r\n") {
+	switch {
+	case Typed(before) == typed:
+		return before
+	case strings.Contains(before, "\r\n"):
 		return strings.ReplaceAll(typed, "\n", "\r\n")
 	}
 	return typed
