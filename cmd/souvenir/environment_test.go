@@ -72,6 +72,12 @@ func TestSecretsComeFromFilesToo(t *testing.T) {
 	c.fails(t, exitError, "the password is empty", "user", "add", "empty", "--password-stdin")
 }
 
+func TestAnErrorNamesTheFlag(t *testing.T) {
+	c := newStore(t)
+	c.fails(t, exitError, `--sort is "newest"; expected "relevance"`, "search", "kettle", "--user", "anna", "--sort",
+		"newest")
+}
+
 // A script passes an empty value where one of its variables is not set: --project "$PROJECT".
 func TestALimitWithoutAValueIsRefused(t *testing.T) {
 	c := newStore(t)

@@ -283,6 +283,14 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
+func TestAFolderIsNoEmptyExport(t *testing.T) {
+	c := call{dir: t.TempDir()}
+	c.fails(t, exitError, "IN cannot be read", "import", ".", "--db", "new.db")
+	if files := readFolder(t, c.dir); len(files) != 0 {
+		t.Errorf("got the files %v, want none", files)
+	}
+}
+
 func TestARefusedImportCreatesNoStore(t *testing.T) {
 	longtest.Only(t)
 	const header = `{"souvenir":"export","version":1}`

@@ -68,7 +68,7 @@ page, heading or line; "souvenir serve" indexes new files.`,
 			}
 			found, err := view.Search(ctx, query)
 			if err != nil {
-				return err
+				return renamed(err, "sort_order", "--sort")
 			}
 			if *asJSON {
 				return printJSON(&c.out, searchResult{jsonobject.List(found.Hits), found.Total, found.Offset, found.Limit,

@@ -244,9 +244,12 @@ func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress, 
 		return file, err
 	}
 	stream := bufio.NewReaderSize(in, 64<<10)
-	start, _ := stream.Peek(stream.Size())                                   // the import reports read errors
+	start, err := stream.Peek(stream.Size())
+	if len(start) == 0 && err != nil && !errors.Is(err, io.EOF) { // such as of a folder
+		return nil, fmt.Errorf("IN cannot be read: %w", err)
+	}
 	first, _, _ := bytes.Cut(bytes.TrimLeft(start, " \t\r\n"), []byte("\n")) // blank lines do not count
-	err := souvenir.CheckExport(ctx, bytes.NewReader(first), nil)
+	err = souvenir.CheckExport(ctx, bytes.NewReader(first), nil)
 	if errors.Is(err, souvenir.ErrForeign) || errors.Is(err, souvenir.ErrNewer) {
 		return nil, err
 	}
