@@ -124,6 +124,5 @@ func (s *search) addExact(x *Exact) {
 	slices.Sort(holding)
 	for _, at := range slices.Compact(holding) {
 		s.bm25[at] += bonus
-		s.stats.MaxBM25 = max(s.stats.MaxBM25, s.bm25[at])
 	}
 }

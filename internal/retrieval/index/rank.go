@@ -1,6 +1,9 @@
 package index
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // rank returns the best memories. Most passages cannot be among them: with the score of their words they would
 // need a higher cosine than any vector has, or than their coarse codes allow.
@@ -161,14 +164,14 @@ var noCosine = float32(math.NaN())
 // maxSeeds bounds the work of finding a floor: with as many results hardly anything could be skipped.
 const maxSeeds = 1000
 
-// floor returns a score that at least limit memories reach: those whose words fit best. Passages below it need no
-// ranking. If too few memories contain a term, it is the lowest number.
+// floor returns a score that at least limit memories reach, of twice as many whose words fit best. Passages below it
+// need no ranking. If too few memories contain a term, it is the lowest number.
 func (s *search) floor(score func(Parts) float32, limit int) (float32, error) {
 	lowest := float32(math.Inf(-1))
 	if s.stats.Matches < limit || limit > maxSeeds {
 		return lowest, nil
 	}
-	seeds := newTop(limit) // their scores are BM25, their rows places in the scratch space
+	seeds := newTop(min(2*limit, maxSeeds)) // their scores are BM25, their rows places in the scratch space
 	for i := range s.regions {
 		r := &s.regions[i]
 		scores := s.bm25[r.from:r.to]
@@ -197,12 +200,13 @@ func (s *search) floor(score func(Parts) float32, limit int) (float32, error) {
 	if len(seeds.hits) < limit {
 		return lowest, nil
 	}
-	floor := float32(math.Inf(1))
-	for _, seed := range seeds.hits {
+	reached := make([]float32, len(seeds.hits))
+	for i, seed := range seeds.hits {
 		r := s.regionAt(int(seed.Row))
-		floor = min(floor, score(s.parts(r, int(seed.Row)-r.from)))
+		reached[i] = score(s.parts(r, int(seed.Row)-r.from))
 	}
-	return floor, nil
+	slices.Sort(reached)
+	return reached[len(reached)-limit], nil
 }
 
 // regionAt returns the region of a place in the scratch space.

@@ -4,7 +4,7 @@ package index
 // each starting at a multiple of 64, so that no word of candidates spans two.
 type scratch struct {
 	bm25       []float32  // score by slot; all 0 between searches
-	candidates []uint64   // one bit per slot to rank; all 0 between searches
+	candidates []uint64   // one bit per slot to rank; not cleared between searches
 	members    []Member   // see Rerank; empty between searches
 	words      [][]uint16 // of the members
 	cosines    []float32  // by slot: upper bound of its cosine; not cleared between searches
@@ -33,7 +33,6 @@ func (s *scratch) resize(slots int, vectors bool) {
 // clear restores the state required between searches.
 func (s *scratch) clear() {
 	clear(s.bm25)
-	clear(s.candidates)
 	clear(s.members)
 	clear(s.words)
 	s.members, s.words = s.members[:0], s.words[:0]

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/souvenir-ai/souvenir/internal/simd"
 )
 
 // checkEvery is how many rows a search may visit before it checks its context.
@@ -109,7 +111,8 @@ func (s *search) run() ([]Hit, int, error) {
 	return hits, total, nil
 }
 
-// matchTerms adds up the BM25 score of each passage, term by term, and makes passages with any term candidates.
+// matchTerms adds up the BM25 score of each passage, term by term, and makes passages with any term candidates. No term
+// lowers a score.
 func (s *search) matchTerms() error {
 	parts := termParts{saturation: s.q.BM25.Saturation()}
 	exact := NewExact(s.stats.Passages)
@@ -138,6 +141,7 @@ func (s *search) matchTerms() error {
 		}
 	}
 	s.addExact(&exact)
+	s.stats.MaxBM25 = max(0, simd.Mark(s.bm25, math.SmallestNonzeroFloat32, s.candidates))
 	for _, word := range s.candidates {
 		s.stats.Matches += bits.OnesCount64(word)
 	}
@@ -298,6 +302,9 @@ func (s *search) walk(r *region, visit func(slot int)) error {
 	return nil
 }
 
+// markAtOnce is how many passages walkAbove marks at once, by a bound that may rise meanwhile.
+const markAtOnce = 1024
+
 // walkAbove visits, in the same order, the candidates whose BM25 is above 0 and at least least(), which may rise
 // meanwhile.
 func (s *search) walkAbove(r *region, least func() float32, visit func(slot int)) error {
@@ -309,15 +316,20 @@ func (s *search) walkAbove(r *region, least func() float32, visit func(slot int)
 			}
 		})
 	}
-	for from := 0; from < len(scores); from += checkEvery {
+	var marks [markAtOnce / 64]uint64
+	for from := 0; from < len(scores); from += markAtOnce {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
+		some := scores[from:min(from+markAtOnce, len(scores))]
 		bound := max(least(), math.SmallestNonzeroFloat32)
-		for i, score := range scores[from:min(from+checkEvery, len(scores))] {
-			if score >= bound {
-				visit(from + i)
-				bound = max(least(), math.SmallestNonzeroFloat32)
+		simd.Mark(some, bound, marks[:])
+		for w, word := range marks[:len(some)/64] {
+			for ; word != 0; word &= word - 1 {
+				if i := w*64 + bits.TrailingZeros64(word); some[i] >= bound {
+					visit(from + i)
+					bound = max(least(), math.SmallestNonzeroFloat32)
+				}
 			}
 		}
 	}

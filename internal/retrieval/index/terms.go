@@ -50,11 +50,7 @@ func (s *search) addPosting(r *region, e posting, parts *termParts) {
 		return
 	}
 	at := r.from + int(e.slot)
-	score := s.bm25[at] + parts.of(e.frequency, r.lengths[e.slot])
-	s.bm25[at] = score
-	// No term lowers a score, so the highest sum on the way is the highest at the end.
-	s.stats.MaxBM25 = max(s.stats.MaxBM25, score)
-	s.candidates[at/64] |= 1 << (at % 64)
+	s.bm25[at] += parts.of(e.frequency, r.lengths[e.slot])
 }
 
 // addFrozen adds a term's part to the scores of the passages in a list.
@@ -82,15 +78,14 @@ func (s *search) addFrozen(r *region, list frozenList, parts *termParts) {
 func (s *search) addShort(r *region, list *frozenList, parts *termParts) {
 	scores := s.bm25[r.from+int(list.base):][:list.slots]
 	lengths, owners := r.lengths[list.base:][:len(scores)], r.owners[list.base:][:len(scores)]
-	first := uint(r.from) + uint(list.base)
-	highest, next, data := s.stats.MaxBM25, uint(list.next), list.data
-	for len(data) > 2 { // two bytes of a slot, and one of a frequency
-		coded, size, frequency := uint(data[0]), 1, uint32(1)
+	next, data, at := uint(list.next), list.data, 0
+	for at+3 <= len(data) { // two bytes of a slot, and one of a frequency
+		coded, size, frequency := uint(data[at]), at+1, uint32(1)
 		if coded >= 0x80 {
-			if data[1] >= 0x80 {
+			if data[size] >= 0x80 {
 				break
 			}
-			coded, size = coded&0x7f|uint(data[1])<<7, 2
+			coded, size = coded&0x7f|uint(data[size])<<7, at+2
 		}
 		slot := next + coded>>1
 		if slot >= uint(len(scores)) {
@@ -102,21 +97,15 @@ func (s *search) addShort(r *region, list *frozenList, parts *termParts) {
 			}
 			size++
 		}
-		next, data = slot+1, data[size:]
+		next, at = slot+1, size
 		if r.dead > 0 && owners[slot] == nil {
 			continue
 		}
-		score, length := scores[slot], lengths[slot]
-		if frequency == 1 && length < mostOnce {
-			score += parts.once[length]
+		if length := lengths[slot]; frequency == 1 && length < mostOnce {
+			scores[slot] += parts.once[length]
 		} else {
-			score += parts.of(frequency, length)
+			scores[slot] += parts.of(frequency, length)
 		}
-		scores[slot] = score
-		if score > highest {
-			highest = score
-		}
-		s.candidates[(first+slot)/64] |= 1 << ((first + slot) % 64)
 	}
-	s.stats.MaxBM25, list.next, list.data = highest, uint32(next), data
+	list.next, list.data = uint32(next), data[at:]
 }

@@ -43,12 +43,8 @@ func TestTermsAddUpTheSameInBothWays(t *testing.T) {
 			return s
 		}
 		got, want := sum(true), sum(false)
-		if !slices.Equal(got.bm25, want.bm25) || !slices.Equal(got.candidates, want.candidates) ||
-			got.stats.MaxBM25 != want.stats.MaxBM25 {
-			t.Fatalf("the sums differ; highest %v, want %v", got.stats.MaxBM25, want.stats.MaxBM25)
-		}
-		if highest := slices.Max(want.bm25); highest != want.stats.MaxBM25 || highest == 0 {
-			t.Errorf("the highest sum is said to be %v, want %v", want.stats.MaxBM25, highest)
+		if !slices.Equal(got.bm25, want.bm25) || slices.Max(want.bm25) == 0 {
+			t.Fatalf("the sums differ: got %v, want %v, not all 0", got.bm25, want.bm25)
 		}
 		for row := range int64(2500) {
 			if row%7 == 0 {
