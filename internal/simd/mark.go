@@ -17,10 +17,12 @@ func MarkPlain(numbers []float32, bound float32, marks []uint64) (highest float3
 	highest = float32(math.Inf(-1))
 	for w := range len(numbers) / 64 {
 		word := uint64(0)
-		for i, x := range numbers[64*w:][:64] {
+		for _, x := range numbers[64*w:][:64] {
+			bit := uint64(0)
 			if x >= bound {
-				word |= 1 << i
+				bit = 1 // compiled without a jump, which could not be foreseen
 			}
+			word = word>>1 | bit<<63
 			if x > highest {
 				highest = x
 			}
