@@ -498,7 +498,7 @@ func (b *bulk) next(ctx context.Context, most int,
 // fitting returns the memories that still match and may be changed, in their order.
 func (b *bulk) fitting(tx db.Tx, v viewer, some []int64) ([]kernel.Memory, error) {
 	q := b.list.query()
-	q.whenever = true
+	q.whenever, q.named = true, true
 	sel, err := b.store.selection(tx, v, q)
 	if err != nil {
 		return nil, err

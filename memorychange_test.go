@@ -105,3 +105,33 @@ func TestLongWorkInPartsReachesEachMemoryOnce(t *testing.T) {
 		t.Errorf("got %d memories, %d times; want each of %d once", len(seen), b.done.Changed, n)
 	}
 }
+
+// A collection of a shared project is invisible to its other members once it is empty, as one is after the first of
+// several batches.
+func TestManyMemoriesAreDeletedByCollectionsThatEmptyMeanwhile(t *testing.T) {
+	for name, which := range map[string]MemoryList{
+		"a filter":    {Filter: Filter{"collection_name": []string{"notes", "todo"}}},
+		"collections": {Collections: []string{"notes", "todo"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openWords(t, "", Options{})
+			addAccount(t, s, "u-ann", "ann")
+			addAccount(t, s, "u-ben", "ben")
+			ann := s.As(Access{User: "u-ann"})
+			for _, collection := range []string{"notes", "todo"} {
+				mustAddCollection(t, ann, NewCollection{Name: collection})
+				many := make([]NewMemory, 600)
+				for i := range many {
+					many[i] = NewMemory{Content: fmt.Sprint(collection, " ", i), ProjectID: "p", Collection: collection}
+				}
+				_, err := ann.AddMemories(t.Context(), many, nil)
+				noError(t, err)
+			}
+			share(t, ann, "p", "ben", MemberWriter)
+			got, err := s.As(Access{User: "u-ben"}).DeleteMemories(t.Context(), MemoriesDeletion{MemoryList: which})
+			if err != nil || got.Changed != 1200 {
+				t.Errorf("got %+v and %v, want 1200 deleted", got, err)
+			}
+		})
+	}
+}

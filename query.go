@@ -98,6 +98,7 @@ type Query struct {
 	AsOf time.Time
 
 	whenever bool // include memories that are not valid now
+	named    bool // the names of collections were checked: by now, one may be empty, and invisible for it
 
 	// Documents is how many files to return as well, found by their texts: 0 (none) to 20. They are ranked separately, by
 	// Text or Vector, in the whole store or in a project. With any other condition on memories no file is found, since
@@ -207,7 +208,8 @@ func (q *Query) contentColumn() string { return contentColumn(q.WithoutContent, 
 //
 // Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01"), which means the whole
 // day (UTC): times in that day are equal to it, times before the day's end are at most it, and later times are greater.
-// A collection_name that must be equal to one that does not exist is ErrNotFound, as in Query.Collections.
+// A collection_name that must be equal to one that does not exist, alone or in a list, is ErrNotFound, as in
+// Query.Collections.
 type Filter map[string]any
 
 // Condition is a [Filter]'s condition on one key. All of its fields that are set must hold.
@@ -359,6 +361,9 @@ func (s *Store) selection(tx db.Tx, v viewer, q Query) (selection, error) {
 			len(collections), maxCollections)
 	}
 	for _, name := range collections {
+		if q.named {
+			break
+		}
 		if _, err := s.collection(tx, v, name); err != nil {
 			return sel, err
 		}
@@ -453,8 +458,10 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 	if err := add(q.Filter); err != nil {
 		return err
 	}
-	if err := checkCollections(tx, v, parts); err != nil {
-		return err
+	if !q.named {
+		if err := checkCollections(tx, v, parts); err != nil {
+			return err
+		}
 	}
 	parts, err := filter.Opened(tx, v, parts)
 	if err != nil {
@@ -475,15 +482,26 @@ func checkCollections(tx db.Tx, v viewer, parts []filter.Part) error {
 	for _, p := range parts {
 		asked = append(asked, p.Collections()...)
 	}
+	there := []string{kernel.DefaultCollection, kernel.ConversationCollection} // made when first used
+	asked = slices.DeleteFunc(valid.Distinct(asked), func(name string) bool { return slices.Contains(there, name) })
 	if len(asked) == 0 {
 		return nil
 	}
-	visible, args := v.VisibleCollection()
-	there, err := db.Column[string](tx, `SELECT c.name FROM collection c WHERE `+visible, args...)
+	owners, err := v.Owners(tx)
 	if err != nil {
 		return err
 	}
-	there = append(there, kernel.DefaultCollection, kernel.ConversationCollection) // made when first used
+	named, forms, err := sealedrows.IsAny(tx, sealedrows.CollectionName, owners, `c.name`, asked...)
+	if err != nil {
+		return err
+	}
+	visible, args := v.VisibleCollection()
+	found, err := db.Column[string](tx, `SELECT c.name FROM collection c WHERE `+visible+` AND `+named,
+		append(args, forms)...)
+	if err != nil {
+		return err
+	}
+	there = append(there, found...)
 	for _, name := range asked {
 		if !slices.Contains(there, name) {
 			return writing.UnknownInFilter(tx, v, name)
