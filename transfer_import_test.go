@@ -74,9 +74,24 @@ func TestAnImportedProjectWhoseNameIsTakenGetsAnother(t *testing.T) {
 			t.Errorf("import %d: got %d found by the name, %v; want the one of the store", i, found.Total, err)
 		}
 	}
+	_, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
+		`{"type":"project","project_id":"there","project_name":"APOLLO"}`,
+		`{"type":"memory","content":"by the name in the file","project_name":"Apollo"}`)), nil)
+	noError(t, err)
+	found, err := s.Search(t.Context(), Query{ProjectID: "there"})
+	if err != nil || found.Total != 2 {
+		t.Errorf("a line with the name of a project of the file: got %d in it, %v; want 2", found.Total, err)
+	}
+	_, err = s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
+		`{"type":"project","project_id":"one","project_name":"Twin"}`,
+		`{"type":"project","project_id":"two","project_name":"TWIN"}`,
+		`{"type":"memory","content":"of which?","project_name":"Twin"}`)), nil)
+	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "matches 2 projects; give project_id") {
+		t.Errorf("a name of two projects of the file: got %v, want ErrInvalid", err)
+	}
 	long := strings.Repeat("x", 128)
 	mustAdd(t, s, NewMemory{Content: "y", ProjectName: long})
-	_, err := s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
+	_, err = s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
 		`{"type":"project","project_id":"short","project_name":"`+long+`"}`)), nil)
 	noError(t, err)
 	if p, err := s.GetProject(t.Context(), ProjectRef{Name: "short"}); err != nil || p.ID != "short" {

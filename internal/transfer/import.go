@@ -81,7 +81,7 @@ type Report struct {
 func Import(ctx context.Context, into Target, r io.Reader, replace bool,
 	progress func(stage string, done, total int)) (Report, error) {
 	im := importer{Target: into, namespace: into.Namespace, replace: replace, progress: orNone(progress),
-		report: Report{Counts: map[string]Count{}}}
+		report: Report{Counts: map[string]Count{}}, declared: map[projectName][]string{}}
 	if seeker, ok := r.(io.ReadSeeker); ok {
 		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // a pipe is a file but cannot seek
 			if err := im.check(ctx, seeker); err != nil {
@@ -131,6 +131,8 @@ type importer struct {
 	// id and owner of memories -> their new owner, for lines whose memoryItem.moved is true
 	moved map[[2]string]string
 	now   int64
+
+	declared map[projectName][]string // as in importTx
 
 	noEmbedder bool // the embedder has failed; the worker embeds the rest
 	waiting    bool // texts wait for the worker
@@ -559,7 +561,7 @@ func (im *importer) write(ctx context.Context, fn func(*importTx) error) error {
 			Target: &im.Target, namespace: im.namespace, tx: tx, w: w, replace: im.replace, now: im.now,
 			counts: map[string]Count{},
 			users:  map[string]int64{}, collections: map[collectionName]int64{}, projects: map[projectName]int64{},
-			places: map[[2]int64]*kernel.Place{},
+			places: map[[2]int64]*kernel.Place{}, declared: im.declared,
 		}
 		if err := fn(t); err != nil {
 			return err

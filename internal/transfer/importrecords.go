@@ -36,6 +36,8 @@ type importTx struct {
 	collections map[collectionName]int64
 	projects    map[projectName]int64
 	places      map[[2]int64]*kernel.Place // by collection and project
+
+	declared map[projectName][]string // the ids of the file's projects by owner and folded name, in all transactions
 }
 
 type collectionName struct {
@@ -174,7 +176,7 @@ func (t *importTx) collection(owner int64, name string) (int64, error) {
 }
 
 // project returns the row of a project of an owner, by its id or else by its name, and creates a missing one; 0 when
-// none is named.
+// none is named. A name means the project that has it in the file, also if this one has another name in the store.
 func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	if id == "" && name == "" {
 		return 0, nil
@@ -182,6 +184,19 @@ func (t *importTx) project(owner int64, id, name string) (int64, error) {
 	key := projectName{owner, id, name}
 	if row, ok := t.projects[key]; ok {
 		return row, nil
+	}
+	if id != "" && name != "" {
+		t.declare(owner, id, name)
+	}
+	if id == "" {
+		switch declared := t.declared[projectName{owner: owner, name: foldname.Key(name)}]; len(declared) {
+		case 0:
+		case 1:
+			id = declared[0]
+		default:
+			return 0, fault.Invalid("project_name", "project_name %s matches %d projects; give project_id",
+				fault.Show(name), len(declared))
+		}
 	}
 	argument, condition, value, stored, err := "project_id", `uid = ?`, id, any(id), error(nil)
 	if id == "" {
@@ -323,13 +338,6 @@ func (item *recordItem) apply(t *importTx) error {
 		t.conflict(item.line(), item.kind, item.Named(item.values), "only the default namespace has it, for the server")
 		return nil
 	}
-	var renamed string
-	if item.kind == KindProject {
-		var err error
-		if renamed, err = item.rename(t, values); err != nil {
-			return err
-		}
-	}
 	existing, into := item.Room()
 	found := false
 	keyed, key, err := item.keyOf(t, values)
@@ -348,6 +356,12 @@ func (item *recordItem) apply(t *importTx) error {
 	}
 	if item.kind == KindUser {
 		return item.applyUser(t, values, existing, found)
+	}
+	var renamed string
+	if item.kind == KindProject {
+		if renamed, err = item.rename(t, values, existing, found); err != nil {
+			return err
+		}
 	}
 	if !found {
 		t.warn(renamed)

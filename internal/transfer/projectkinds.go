@@ -1,8 +1,8 @@
 package transfer
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
@@ -56,40 +56,59 @@ const (
 	projectTitle = 2
 )
 
-// rename changes the name in the line of a project if another project of the owner has it, and returns a warning then.
-// A project of the store that already has that name, from before names were compared folded, keeps it.
-func (item *recordItem) rename(t *importTx, values []any) (warning string, err error) {
+// rename changes the name in the line of a project if another project of the owner has it, and returns a warning then:
+// a project that exists, with some values, keeps its name, and a new one gets a free one. A project of the store that
+// already has that name, from before names were compared folded, keeps it.
+func (item *recordItem) rename(t *importTx, values, existing []any, found bool) (warning string, err error) {
 	id, _ := values[projectID].(string)
 	name, _ := values[projectTitle].(string)
 	owner, err := t.owner(values[0])
 	if err != nil {
 		return "", err
 	}
-	is, key, err := sealedrows.Is(t.tx, sealedrows.ProjectNameKey, owner, `name_key`, foldname.Key(name))
+	t.declare(owner, id, name)
+	is, stored, err := sealedrows.Is(t.tx, sealedrows.ProjectNameKey, owner, `name_key`, foldname.Key(name))
 	if err != nil {
 		return "", err
 	}
-	same, err := db.Column[int64](t.tx, `SELECT 1 FROM project WHERE owner_id = ? AND uid = ? AND `+is, owner, id, key)
+	same, err := db.Column[int64](t.tx, `SELECT 1 FROM project WHERE owner_id = ? AND uid = ? AND `+is, owner, id, stored)
 	if err != nil || len(same) > 0 {
 		return "", err
 	}
-	values[projectTitle], warning, err = t.freeName(owner, id, name)
+	free, warning, err := t.freeName(owner, id, name)
+	if current, is := existing[projectTitle].(string); found && is && warning != "" {
+		free, warning = current, takenName(id, name, current)
+	}
+	values[projectTitle] = free
 	return warning, err
 }
 
-// freeName returns a name for a new project of an owner, and a warning if it is not the given one because another
-// project has that: it would be ambiguous.
+// declare notes that a project of the file has a name.
+func (t *importTx) declare(owner int64, id, name string) {
+	key := projectName{owner: owner, name: foldname.Key(name)}
+	if !slices.Contains(t.declared[key], id) {
+		t.declared[key] = append(t.declared[key], id)
+	}
+}
+
+// takenName is the warning about a project that does not get its name, since it would be ambiguous.
+func takenName(id, name, got string) string {
+	return fmt.Sprintf("project %s of the export is named %s here: another project already has the name %s",
+		fault.Show(id), fault.Show(got), fault.Show(name))
+}
+
+// freeName returns a name for a new project of an owner, and a warning if another project has the given one.
 func (t *importTx) freeName(owner int64, id, name string) (free, warning string, err error) {
-	holder := ""
+	taken := false
 	for _, free = range []string{name, name + " (" + id + ")", id, t.NewID()} {
-		if holder != "" && valid.ProjectName("project_name", free) != nil { // too long
+		if taken && valid.ProjectName("project_name", free) != nil { // too long
 			continue
 		}
 		is, key, err := sealedrows.Is(t.tx, sealedrows.ProjectNameKey, owner, `name_key`, foldname.Key(free))
 		if err != nil {
 			return "", "", err
 		}
-		others, err := db.Column[string](t.tx, `SELECT uid FROM project WHERE owner_id = ? AND uid <> ? AND `+is+` LIMIT 1`,
+		others, err := db.Column[int64](t.tx, `SELECT 1 FROM project WHERE owner_id = ? AND uid <> ? AND `+is+` LIMIT 1`,
 			owner, id, key)
 		if err != nil {
 			return "", "", err
@@ -97,11 +116,10 @@ func (t *importTx) freeName(owner int64, id, name string) (free, warning string,
 		if len(others) == 0 {
 			break
 		}
-		holder = cmp.Or(holder, others[0])
+		taken = true
 	}
-	if holder != "" {
-		warning = fmt.Sprintf("project %s of the export is named %s here: the project with project_id %s already has the "+
-			"name %s", fault.Show(id), fault.Show(free), fault.Show(holder), fault.Show(name))
+	if taken {
+		warning = takenName(id, name, free)
 	}
 	return free, warning, nil
 }
