@@ -236,8 +236,8 @@ func loadTrash(tx db.Tx, v viewer, condition string, args ...any) ([]trashEntry,
 // ErrTooLarge. A memory whose id, or whose place as a rule, is taken is ErrConflict, as is a collection whose name or a
 // project whose id is taken. An item from a project or collection that is itself in the trash is ErrNotFound, and the
 // error says what to restore first. A project or collection is restored in batches, so that other writers get their
-// turn. A part that cannot be restored does not hold up the rest: it stays in the trash, and the error says why. After
-// an error, call again to continue.
+// turn. A part that cannot be restored does not hold up the rest: it stays in the trash, and the error says why, as
+// ErrConflict or as that of a damaged part. After an error, call again to continue.
 func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error) {
 	defer setGoNames[struct{}](&err, "id", "id")
 	s := h.s
@@ -283,6 +283,11 @@ func (h *Trash) Restore(ctx context.Context, id string) (_ TrashEntry, err error
 	}
 	s.wakeTexts(ctx)
 	if refused != nil {
+		// Not ErrNotFound: the entry was there, and the rest of it is back.
+		if e := new(Error); errors.As(refused, &e) && e.Kind == KindNotFound {
+			there := *e
+			there.Kind, refused = KindConflict, &there
+		}
 		return TrashEntry{}, refused
 	}
 	return *restored, nil

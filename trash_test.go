@@ -295,9 +295,9 @@ func TestAPartWhosePlaceIsInTheTrashDoesNotHoldUpTheRest(t *testing.T) {
 			page, err := s.Trash().Page(t.Context(), TrashQuery{})
 			noError(t, err)
 			project, books := page.Entries[1].ID, page.Entries[0].ID
-			if _, err = s.Trash().Restore(t.Context(), project); !errors.Is(err, ErrNotFound) ||
-				!strings.Contains(err.Error(), books) {
-				t.Errorf("got %v, want ErrNotFound that says what to restore first", err)
+			if _, err = s.Trash().Restore(t.Context(), project); !errors.Is(err, ErrConflict) ||
+				errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), books) {
+				t.Errorf("got %v, want ErrConflict that says what to restore first", err)
 			}
 			if found, err := s.Search(t.Context(), Query{ProjectID: "p"}); err != nil || found.Total != rest {
 				t.Errorf("got %d memories restored, %v; want %d", found.Total, err, rest)

@@ -2,10 +2,12 @@ package trash
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
+	"github.com/souvenir-ai/souvenir/internal/sealing/keyring"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
 
@@ -92,32 +94,32 @@ func (m *Mover) leaveTrashed(user int64) error {
 	if err := m.Tx.QueryRow(`SELECT uid FROM users WHERE id = ?`, user).Scan(&id); err != nil {
 		return err
 	}
-	left := map[int64]string{} // entry -> its data
-	err := m.Tx.Each(func(row db.Rows) error {
-		var entry int64
-		var data string
-		if err := row.Scan(&entry, &data); err != nil {
-			return err
-		}
-		var p project
-		if json.Unmarshal([]byte(data), &p) != nil {
-			return nil //nolint:nilerr // a restore reports that it is damaged
-		}
-		others := slices.DeleteFunc(slices.Clone(p.Members), func(member Member) bool { return member.User == id })
-		if len(others) == len(p.Members) {
-			return nil
-		}
-		p.Members = others
-		encoded, err := json.Marshal(p)
-		left[entry] = string(encoded)
-		return err
-	}, `SELECT t.id, t.data FROM trash t JOIN users o ON o.id = t.owner_id
+	entries, err := db.Column[int64](m.Tx, `SELECT t.id FROM trash t JOIN users o ON o.id = t.owner_id
 		WHERE t.kind = 'project' AND o.namespace = (SELECT namespace FROM users WHERE id = ?)`, user)
 	if err != nil {
 		return err
 	}
-	for entry, data := range left {
-		sealed, err := m.sealed(entry, sealedrows.TrashData, data)
+	for _, entry := range entries {
+		var data string
+		var p project
+		switch err := m.Tx.QueryRow(`SELECT data FROM trash WHERE id = ?`, entry).Scan(&data); {
+		case errors.Is(err, keyring.ErrSealed):
+			continue // a restore reports that the entry is damaged
+		case err != nil:
+			return err
+		case json.Unmarshal([]byte(data), &p) != nil:
+			continue
+		}
+		others := slices.DeleteFunc(slices.Clone(p.Members), func(member Member) bool { return member.User == id })
+		if len(others) == len(p.Members) {
+			continue
+		}
+		p.Members = others
+		encoded, err := json.Marshal(p)
+		if err != nil {
+			return err
+		}
+		sealed, err := m.sealed(entry, sealedrows.TrashData, string(encoded))
 		if err != nil {
 			return err
 		}
