@@ -84,7 +84,7 @@ type Context struct {
 	// GeneralDoDont holds the caller's general rules and dos and don'ts: the ones outside projects.
 	GeneralDoDont []ContextMemory `json:"general_do_dont"`
 
-	// ProjectDoDont holds the project's short dos and don'ts; nil when no project is given. ProjectRules replaces them.
+	// ProjectDoDont holds the project's short dos and don'ts, besides ProjectRules; nil when no project is given.
 	ProjectDoDont []ContextMemory `json:"project_do_dont"`
 
 	ProjectRules *ContextRules `json:"project_rules,omitempty"` // nil when no project is given

@@ -85,7 +85,7 @@ func TestAnImportedProjectWhoseNameIsTakenGetsAnother(t *testing.T) {
 	_, err = s.Upkeep().Import(t.Context(), strings.NewReader(byHand(
 		`{"type":"project","project_id":"one","project_name":"Twin"}`,
 		`{"type":"project","project_id":"two","project_name":"TWIN"}`,
-		`{"type":"memory","content":"of which?","project_name":"Twin"}`)), nil)
+		`{"type":"memory","content":"of one of them","project_name":"Twin"}`)), nil)
 	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "matches 2 projects; give project_id") {
 		t.Errorf("a name of two projects of the file: got %v, want ErrInvalid", err)
 	}

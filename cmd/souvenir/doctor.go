@@ -41,6 +41,7 @@ it registers none.`,
 	patience := command.Flags().Duration("timeout", 10*time.Second, "`duration` to wait for each answer")
 	backups := command.Flags().String("backups", "", "`folder` with backups, to search for user keys")
 	asJSON, embedder := jsonFlag(command), newEmbedderFlags(command)
+	limits(command, "backups")
 	return c.command(command, func(ctx context.Context, args []string) error {
 		if *patience <= 0 {
 			return misused("--timeout is %s; give a duration such as 10s", *patience)

@@ -87,6 +87,7 @@ func TestALimitWithoutAValueIsRefused(t *testing.T) {
 		"receipt verify out.json --export", "audit verify --anchor", "audit cut 1:ab --anchors", "audit list --actor",
 		"client list --user", "search kettle --user anna --project", "search kettle --user anna --tag",
 		"learn --consolidate --user anna --project", "trash list --user anna --kind", "import in.jsonl --project",
+		"token add --user anna --name x --expires-in", "doctor --embedder builtin --backups",
 		"mcp --user anna --toolsets", "client-config --stdio --toolsets", "serve --oidc-require-amr",
 	} {
 		words := strings.Fields(args)

@@ -44,9 +44,9 @@ OAuth clients and the members of projects), and admin, for admins only.`,
 	projects := command.Flags().StringSlice("project", nil,
 		"limit it to a `project`, by name or id, or to several, separated by commas")
 	expires := command.Flags().String("expires-in", "",
-		"the `time` after which it expires, such as 12h, 90d or 1y; if empty, never")
+		"the `time` after which it expires, such as 12h, 90d or 1y; if omitted, never")
 	asJSON := jsonFlag(command)
-	limits(command, "scope", "project")
+	limits(command, "scope", "project", "expires-in")
 	_ = command.RegisterFlagCompletionFunc("scope",
 		cobra.FixedCompletions(scopeNames(), cobra.ShellCompDirectiveNoFileComp))
 	return c.command(command, func(ctx context.Context, _ []string) error {

@@ -3,8 +3,7 @@ package simd
 import "math"
 
 // Mark writes a bit for each number, 64 to a word of marks, the first one in the lowest: 1 if it is at least bound. It
-// returns the highest number. The number of numbers is a multiple of 64; one that is none is neither marked nor
-// returned.
+// returns the highest number. Their count is a multiple of 64. A NaN is neither marked nor returned.
 func Mark(numbers []float32, bound float32, marks []uint64) (highest float32) {
 	if Fast() {
 		return markFast(numbers, bound, marks)

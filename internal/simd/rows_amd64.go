@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 var fast = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
-// Fast reports whether [DotRows] is many times as fast as a loop.
+// Fast reports whether the functions here use AVX2 and FMA, and are many times as fast as loops.
 func Fast() bool { return fast }
 
 func dotRowsFast(rows []int8, vector []int16, products []int32) {

@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// The number of bits of each nibble.
+// How many bits of each nibble are 1.
 DATA nibbles<>+0(SB)/8, $0x0302020102010100
 DATA nibbles<>+8(SB)/8, $0x0403030203020201
 DATA nibbles<>+16(SB)/8, $0x0302020102010100
@@ -19,7 +19,7 @@ DATA order<>+24(SB)/4, $5
 DATA order<>+28(SB)/4, $3
 GLOBL order<>(SB), RODATA|NOPTR, $32
 
-// BITS replaces each byte of a register by the number of its bits.
+// BITS replaces each byte of a register by how many of its bits are 1.
 #define BITS(X, T) \
 	VPSRLW  $4, X, T   \
 	VPAND   Y8, X, X   \

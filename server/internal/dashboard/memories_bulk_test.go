@@ -345,7 +345,7 @@ func TestAMoveIntoAnotherUsersProjectIsNotUndone(t *testing.T) {
 		souvenir.NewMemory{Content: "a second note"}, souvenir.NewMemory{Content: "a third note"})
 	b := w.SignedIn(servertest.Writer)
 	shop := w.Users[servertest.Owner] + "/shop"
-	const belongs = "Memories in this project belong to olivia, and only olivia can move them out again."
+	const belongs = "Memories in a project of olivia belong to olivia, and only olivia can move them out again."
 	change(b, "", "move", url.Values{"id": ids[:2], "bulk_project": {shop}}).Expect(http.StatusOK,
 		"2 memories are in the project shop now. "+belongs).Without("Undo")
 

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"fmt"
 	"html/template"
 	"io"
 	"io/fs"
@@ -14,7 +15,10 @@ import (
 // pages are the templates of all pages in one set. A template that a page defines has the name PAGE/NAME there, and so
 // has each one of the frame and of the parts that calls such a template; all pages share the others. A set for each
 // page took 20 MB.
-type pages struct{ set *template.Template }
+type pages struct {
+	set   *template.Template
+	names map[string]bool
+}
 
 // templates are the pages, parsed once.
 var templates = sync.OnceValues(func() (pages, error) {
@@ -27,24 +31,28 @@ var templates = sync.OnceValues(func() (pages, error) {
 	if err != nil {
 		return pages{}, err
 	}
-	shared := set.Templates()
+	shared, names := set.Templates(), map[string]bool{}
 	for _, file := range files {
 		own, err := template.New("").Funcs(pageWords()).ParseFS(embedded, file)
 		if err != nil {
 			return pages{}, err
 		}
 		page := strings.TrimSuffix(path.Base(file), ".html")
+		names[page] = true
 		for name, tree := range treesOf(page, own.Templates(), shared) {
 			if _, err := set.AddParseTree(name, tree); err != nil {
 				return pages{}, err
 			}
 		}
 	}
-	return pages{set}, nil
+	return pages{set, names}, nil
 })
 
 // execute writes the template that a page calls by a name.
 func (p pages) execute(w io.Writer, page, name string, data any) error {
+	if !p.names[page] {
+		return fmt.Errorf("there is no page %q", page)
+	}
 	if p.set.Lookup(page+"/"+name) != nil {
 		name = page + "/" + name
 	}

@@ -375,7 +375,7 @@ func givenTo(before, after souvenir.Memory) string {
 
 // belongsTo says what it means that memories were moved into another user's project.
 func belongsTo(name string) string {
-	return " Memories in this project belong to " + name + ", and only " + name + " can move them out again."
+	return " Memories in a project of " + name + " belong to " + name + ", and only " + name + " can move them out again."
 }
 
 // bulkDone reports the outcome, and offers to undo it.

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
@@ -162,12 +161,17 @@ func (s *memoryState) compare(before, after souvenir.Revision, most int) {
 	for key := range after.Metadata {
 		keys[key] = true
 	}
+	either := map[string]any{"project_name": cmp.Or(before.Metadata["project_name"], after.Metadata["project_name"])}
 	var changed []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if reflect.DeepEqual(before.Metadata[key], after.Metadata[key]) {
 			continue
 		}
-		change := fieldChange{Key: key}
+		label := labelOf(key, either)
+		if label == "" {
+			continue
+		}
+		change := fieldChange{Key: label}
 		if value, there := before.Metadata[key]; there {
 			change.Before = shortly(textview.Plain(value))
 		}
@@ -175,7 +179,7 @@ func (s *memoryState) compare(before, after souvenir.Revision, most int) {
 			change.After = shortly(textview.Plain(value))
 		}
 		s.Fields = append(s.Fields, change)
-		changed = append(changed, key)
+		changed = append(changed, label)
 	}
 	switch {
 	case s.Text != nil && len(changed) > 0:
@@ -183,7 +187,7 @@ func (s *memoryState) compare(before, after souvenir.Revision, most int) {
 	case s.Text != nil:
 		s.Action = "Text changed"
 	case len(changed) == 1:
-		s.Action = "Changed: " + strings.ReplaceAll(changed[0], "_", " ")
+		s.Action = changed[0] + " changed"
 	case len(changed) > 0:
 		s.Action = "Metadata changed"
 	default:

@@ -147,7 +147,7 @@ func (p *contextPage) addGeneral(add func(string, string, string, ...*souvenir.C
 	add("Rules for all your work", "Nothing here yet.", generalRulesPath, pointers(given.GeneralDoDont)...)
 	if p.Head.Path != "" {
 		add("Short dos and don’ts",
-			"Nothing here. Memories classified as do or dont are listed here; the rules above replace them.", "",
+			"Nothing here. Memories of the project with the classification do or dont are listed here.", "",
 			pointers(given.ProjectDoDont)...)
 	}
 	add("Related memories", "Nothing here.", "", pointers(given.Related)...)

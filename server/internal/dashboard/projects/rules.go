@@ -19,11 +19,13 @@ type rulesPage struct {
 	Path     string       // under which they are edited
 	CanWrite bool
 	Rules    []ruleView
-	Short    []shortRule
+	Short    []shortRule // the last ones changed, of ShortTotal
 	Warnings []string
+
+	ShortTotal int
 }
 
-// shortRule is a memory that is classified as do or dont, which agents get besides the rules.
+// shortRule is a memory with the classification do or dont, which agents get besides the rules.
 type shortRule struct{ ID, Line, Kind string }
 
 // ruleView is one of the two rules.
@@ -63,19 +65,19 @@ func (s *Service) rulesPage(r *http.Request, c request.Caller, title string, dat
 		}
 		data.Rules = append(data.Rules, view)
 	}
-	given, err := c.Store.GetContext(r.Context(), souvenir.ContextQuery{ProjectID: ref.ID, Related: 1})
+	short := souvenir.Filter{"classification": []string{"do", "dont"}, "rule_type": nil,
+		"state": souvenir.Condition{Not: souvenir.StateArchived}}
+	if data.Head == nil {
+		short["project_id"] = nil
+	}
+	found, err := c.Store.Search(r.Context(), souvenir.Query{ProjectID: ref.ID, Filter: short, Limit: web.PerPage})
 	if err != nil {
 		return nil, err
 	}
-	short := given.GeneralDoDont
-	if data.Head != nil {
-		short = given.ProjectDoDont
-	}
-	for _, m := range short {
-		if m.RuleType == "" {
-			kind := projectTexts[string(m.Classification)].Title
-			data.Short = append(data.Short, shortRule{m.ID, openingLine(m.Content), kind})
-		}
+	data.ShortTotal = found.Total
+	for _, hit := range found.Hits {
+		kind := projectTexts[string(hit.Classification)].Title
+		data.Short = append(data.Short, shortRule{hit.ID, openingLine(hit.Content), kind})
 	}
 	for _, warning := range rules.Warnings {
 		data.Warnings = append(data.Warnings, web.Sentence(warning))

@@ -244,13 +244,10 @@ func replacing(before, after any) any {
 // preferenceOf parses a value from the form: JSON, or else text. Numbers keep all their digits.
 func preferenceOf(typed string) any {
 	var value any
-	if json.Unmarshal([]byte(typed), &value) != nil {
-		return typed
-	}
 	decoder := json.NewDecoder(strings.NewReader(typed))
 	decoder.UseNumber()
-	if decoder.Decode(&value) != nil {
-		return typed // it is JSON
+	if !json.Valid([]byte(typed)) || decoder.Decode(&value) != nil {
+		return typed
 	}
 	return value
 }
