@@ -556,3 +556,17 @@ func TestTheKeyOfAUserWhoCameBackIsKept(t *testing.T) {
 		}
 	}
 }
+
+// Deleting a user removes them from the projects in others' trash. One that cannot be read does not prevent it.
+func TestADamagedProjectInTheTrashDoesNotHoldUpTheDeletionOfAUser(t *testing.T) {
+	k := newKeyed(t)
+	ann, _ := k.user("ann", "the code of the gate is 4711")
+	k.user("ben", "on Mondays")
+	mustAdd(t, ann, NewMemory{Content: "a plan", ProjectID: "p"})
+	noError(t, ann.DeleteProject(t.Context(), ProjectRef{ID: "p"}, &DeletionOptions{WithMemories: true}))
+	mustExec(t, k.s, `UPDATE trash SET data = substr(data, 1, length(data) - 6) || 'AAAAAA' WHERE kind = 'project'`)
+	noError(t, k.s.Accounts().DeleteUser(t.Context(), "ben", &DeletionOptions{WithMemories: true}))
+	if u, err := k.s.Accounts().GetUser(t.Context(), "ben"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("ben: got %+v and %v, want ErrNotFound", u, err)
+	}
+}
