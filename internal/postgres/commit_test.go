@@ -31,7 +31,7 @@ func TestALostAnswerToACommitIsAnUnknownOutcome(t *testing.T) {
 	}{
 		{"the answer is lost", pgtest.AfterCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 1, false},
 		{"the commit is lost", pgtest.BeforeCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 0, false},
-		{"a statement is lost", pgtest.AtOnce, db.ErrUnavailable, db.ErrOutcomeUnknown, 0, false},
+		{pgtest.Lost, pgtest.AtLost, db.ErrUnavailable, db.ErrOutcomeUnknown, 0, false},
 		{"the answer after a violation is lost", pgtest.AfterCommit, db.ErrOutcomeUnknown, db.ErrUnavailable, 1, true},
 	} {
 		runs := 0

@@ -20,9 +20,12 @@ const (
 	Never        Cut = iota
 	BeforeCommit     // the server does not get the COMMIT
 	AfterCommit      // the server has answered; the client does not get the answer
-	AtOnce           // at the client's next message
+	AtLost           // at the next message with the text [Lost], which other connections do not send
 	Silent           // the server does not get the COMMIT, and the connection stays open
 )
+
+// Lost is the text of a statement that [AtLost] cuts.
+const Lost = "a statement is lost"
 
 // Proxy passes on connections to the server, until it has to cut one.
 type Proxy struct {
@@ -113,7 +116,7 @@ func (p *Proxy) pass(ctx context.Context, client net.Conn, address string) {
 		commits := bytes.Contains(buffer[:n], []byte("COMMIT\x00")) && !bytes.HasPrefix(buffer[:n], []byte("P")) ||
 			bytes.Contains(buffer[:n], preparedCommit)
 		switch cut := Cut(p.Cut.Load()); {
-		case cut == AtOnce, cut == BeforeCommit && commits:
+		case cut == AtLost && bytes.Contains(buffer[:n], []byte(Lost)), cut == BeforeCommit && commits:
 			p.Cut.Store(int32(Never))
 			return
 		case cut == Silent && commits:
