@@ -5,6 +5,7 @@ package souvenir
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"os"
@@ -75,6 +76,21 @@ func TestAFileBesideAnEncryptedStoreNeedsNoKey(t *testing.T) {
 	for _, text := range []string{"", "secret", "zz"} {
 		if key, err := ParseMasterKey(text); !errors.Is(err, ErrInvalid) || !key.IsZero() {
 			t.Errorf("ParseMasterKey(%q) gives %v, %v; want ErrInvalid", text, key, err)
+		}
+	}
+}
+
+func TestAMasterKeyIsMadeOfTheBytesOfItsText(t *testing.T) {
+	want := GenerateMasterKey()
+	raw, err := hex.DecodeString(want.Text())
+	noError(t, err)
+	if got, err := NewMasterKey(raw); err != nil || !got.Equal(want) {
+		t.Errorf("NewMasterKey of the bytes of %v: got %v, %v; want the same key", want, got, err)
+	}
+	for _, wrong := range [][]byte{nil, raw[:31], append(raw, 0)} {
+		key, err := NewMasterKey(wrong)
+		if !errors.Is(err, ErrInvalid) || !key.IsZero() {
+			t.Errorf("NewMasterKey of %d bytes: got %v, %v; want ErrInvalid", len(wrong), key, err)
 		}
 	}
 }

@@ -28,9 +28,6 @@ func MicrosOf(t time.Time) *int64 {
 	return &micros
 }
 
-// InMicros returns a time as precise as it is stored.
-func InMicros(t time.Time) time.Time { return TimeOf(MicrosOf(t)) }
-
 // TimeInto returns the destination of a column with a time, for [db.Rows]. NULL is the zero time.
 func TimeInto(t *time.Time) sql.Scanner { return (*storedTime)(t) }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/embedding/static"
 )
 
-// Evidence is the evidence for and against two texts having the same meaning.
-type Evidence [evidences]float64
+// evidence is the evidence for and against two texts having the same meaning.
+type evidence [evidences]float64
 
 const (
 	bias = iota
@@ -41,16 +41,10 @@ const (
 	evidences
 )
 
-// Compare collects the evidence for two texts whose vectors have the given cosine similarity.
-func Compare(a, b Text, similarity float64) Evidence {
-	e := compareWords(a, b, similarity)
-	e.compareOrder(a, b)
-	return e
-}
-
-// compareWords collects all evidence except that of compareOrder.
-func compareWords(a, b Text, similarity float64) Evidence {
-	var e Evidence
+// compareWords collects the evidence for two texts whose vectors have the given cosine similarity, except that of
+// compareOrder.
+func compareWords(a, b Text, similarity float64) evidence {
+	var e evidence
 	e[bias], e[cosine] = 1, similarity
 	common, smaller := commonWords(a, b)
 	if smaller > 0 {
@@ -77,7 +71,7 @@ func compareWords(a, b Text, similarity float64) Evidence {
 }
 
 // compareOrder adds the evidence from the order of the words. It is slow, and can only lower the score.
-func (e *Evidence) compareOrder(a, b Text) {
+func (e *evidence) compareOrder(a, b Text) {
 	e[substitute], e[swapped], e[slot] = substituted(a, b)
 	if a.wide || b.wide {
 		e[wideReplaced] = e[substitute]
@@ -278,7 +272,7 @@ func ScoreFrom(least float64, a, b Text, similarity float64) float64 {
 	return e.score()
 }
 
-func (e *Evidence) score() float64 {
+func (e *evidence) score() float64 {
 	sum := 0.0
 	for i, x := range e {
 		sum += weights[i] * x
@@ -287,7 +281,7 @@ func (e *Evidence) score() float64 {
 }
 
 // weights are the weights of the logistic regression, see testdata/README.md.
-var weights = Evidence{
+var weights = evidence{
 	bias: -6.12, cosine: 4.95, overlap: 0.14, dice: 2.72, number: -3.24, oneNumber: -1.43, oneName: -0.84, denial: -2.56,
 	swapped: -0.25, slot: -1.8,
 	facts: 2.21, length: -0.55, exact: 0.95, wideCosine: -1.42, wideBias: 1.87, wideDice: -0.38, wideReplaced: -1.01,

@@ -220,7 +220,7 @@ func (p *Probe) common(s *Sketch) int {
 // evidence returns an upper bound of the sum of evidence, given those of the common words, of the common facts, and of
 // the cosine.
 func (p *Probe) evidence(s *Sketch, common, factsInCommon int, similarity float64) (sum float64) {
-	var e Evidence
+	var e evidence
 	e[bias], e[cosine] = 1, similarity
 	ours, theirs := int(p.sketch.Content), int(s.Content)
 	common = min(common, ours, theirs)
