@@ -99,12 +99,12 @@ func (d *DocStore) Retrieve(ctx context.Context, req *ai.RetrieverRequest) (*ai.
 	if err != nil {
 		return nil, err
 	}
-	filter := souvenir.Filter(options.Filter)
+	q := souvenir.Query{Text: text, Limit: options.K, MinScore: options.MinScore,
+		ProjectID: d.config.Project.ID, ProjectName: d.config.Project.Name, Filter: options.Filter}
 	if d.config.Collection != "" {
-		filter = with(filter, "collection_name", d.config.Collection)
+		q.Collections = []string{d.config.Collection}
 	}
-	found, err := store.Search(ctx, souvenir.Query{Text: text, Limit: options.K, MinScore: options.MinScore,
-		ProjectID: d.config.Project.ID, ProjectName: d.config.Project.Name, Filter: filter})
+	found, err := store.Search(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -112,15 +112,6 @@ func (d *DocStore) Retrieve(ctx context.Context, req *ai.RetrieverRequest) (*ai.
 		response.Documents = append(response.Documents, ai.DocumentFromText(hit.Content, hit.Metadata))
 	}
 	return response, nil
-}
-
-// with returns a filter with one more condition.
-func with(filter souvenir.Filter, key string, condition any) souvenir.Filter {
-	more := souvenir.Filter{key: condition}
-	for k, v := range filter {
-		more[k] = v
-	}
-	return more
 }
 
 // optionsOf reads the options of a request.

@@ -251,6 +251,15 @@ func TestACollectionOrProjectLimitsDocuments(t *testing.T) {
 			t.Errorf("%s: got %q, want %d", name, got, want)
 		}
 	}
+	for _, elsewhere := range []any{souvenir.DefaultCollection, []any{souvenir.DefaultCollection, "manuals"},
+		map[string]any{"ne": "x"}} {
+		options := &adapter.RetrieverOptions{Filter: map[string]any{"collection_name": elsewhere}}
+		for _, got := range retrieve(t, g, "manuals", "ferry", options) {
+			if want := "The ferry of manuals"; got != want {
+				t.Errorf("a request for collection %v: got %q, want only %q", elsewhere, got, want)
+			}
+		}
+	}
 	manuals := adapter.New(store, &adapter.Config{Collection: "manuals"})
 	if n, err := manuals.Delete(t.Context(), "ferry"); n != 1 || err != nil {
 		t.Errorf("got %d deleted, %v, want 1", n, err)

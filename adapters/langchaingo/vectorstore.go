@@ -136,6 +136,9 @@ func (v *VectorStore) SimilaritySearch(ctx context.Context, query string, numDoc
 	switch given := o.Filters.(type) {
 	case nil:
 	case souvenir.Filter:
+		if _, named := given["project_id"]; named {
+			return nil, errors.New("filters name project_id; the store's own ProjectID says which documents it has")
+		}
 		maps.Copy(conditions, given)
 	case map[string]any:
 		for key, value := range given {

@@ -143,7 +143,8 @@ func TestSearchTakesItsOptions(t *testing.T) {
 	}
 	for name, o := range map[string]vectorstores.Option{"filters": vectorstores.WithFilters("year = 2026"),
 		"embedder": vectorstores.WithEmbedder(&embeddings.EmbedderImpl{}), "score": vectorstores.WithScoreThreshold(1.5),
-		"namespace": vectorstores.WithNameSpace("a\x00b")} {
+		"namespace": vectorstores.WithNameSpace("a\x00b"),
+		"project":   vectorstores.WithFilters(souvenir.Filter{"project_id": "other"})} {
 		if _, err := v.SimilaritySearch(t.Context(), "x", 1, o); err == nil {
 			t.Errorf("%s: got no error, want one", name)
 		}
