@@ -41,8 +41,12 @@ class Process:
     """A "souvenir mcp" process; any number of threads may call."""
 
     def __init__(self, *flags):
-        self.process = subprocess.Popen([souvenir, "mcp", "--db", db, "--user", user, "--log-level", "info", *flags],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [souvenir, "mcp", "--db", db, "--user", user, "--log-level", "info", *flags],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         self.lock = threading.Lock()
         self.asked = 0
         self.waiting = {}
@@ -50,7 +54,10 @@ class Process:
         self.readers = [threading.Thread(target=self.read), threading.Thread(target=self.listen)]
         for reader in self.readers:
             reader.start()
-        self.ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "soak", "version": "1"}})
+        self.ask(
+            "initialize",
+            {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "soak", "version": "1"}},
+        )
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def read(self):
@@ -109,10 +116,16 @@ class Server:
 
     def memory(self, arguments):
         if not hasattr(self.local, "connection"):
-            self.local.connection = http.client.HTTPConnection(self.address.hostname, self.address.port, timeout=max(1, deadline - time.monotonic()))
+            self.local.connection = http.client.HTTPConnection(
+                self.address.hostname, self.address.port, timeout=max(1, deadline - time.monotonic())
+            )
         connection = self.local.connection
-        connection.request("POST", "/tools/call", json.dumps({"name": "memory", "arguments": arguments}),
-                           {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+        connection.request(
+            "POST",
+            "/tools/call",
+            json.dumps({"name": "memory", "arguments": arguments}),
+            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+        )
         answer = connection.getresponse()
         body = answer.read()
         if answer.status != 200:
@@ -172,7 +185,9 @@ def main():
         lost = [c for c in expected if found[c] == 0]
         twice = [c for c in expected if found[c] > 1]
         if lost or twice:
-            failures.put(f"{len(lost)} memories are lost and {len(twice)} are there more than once, such as {(lost + twice)[:3]}")
+            failures.put(
+                f"{len(lost)} memories are lost and {len(twice)} are there more than once, such as {(lost + twice)[:3]}"
+            )
     for name, target in writers.items():
         if isinstance(target, Process):
             try:
@@ -184,8 +199,10 @@ def main():
             print(failures.get(), file=sys.stderr)
         return 1
     total = sum(done.values())
-    print(f"{total} memories of {len(writers)} writers in {took:.1f} s, {total / took:.0f} a second; the slowest store took "
-          f"{max(slowest.values()):.2f} s; none is lost, none is there twice")
+    print(
+        f"{total} memories of {len(writers)} writers in {took:.1f} s, {total / took:.0f} a second; the slowest store took "
+        f"{max(slowest.values()):.2f} s; none is lost, none is there twice"
+    )
     return 0
 
 

@@ -8,6 +8,7 @@ The folder holds a BERT model as safetensors with its tokenizer.json. The ONNX g
 Each round measures both, one right after the other, in processor time; what is printed is the median of the rounds'
 ratios and of each side's tokens a second. Souvenir's time includes cutting texts into tokens; onnxruntime gets the ids.
 """
+
 import json
 import os
 import statistics
@@ -51,7 +52,9 @@ def main():
         config = types.SimpleNamespace(**json.load(f))
     tensors = safetensors.numpy.load_file(folder + "/model.safetensors")
     tensors = {k.removeprefix("bert."): v for k, v in tensors.items()}
-    tensors = {k: v for k, v in tensors.items() if k.startswith(("embeddings.", "encoder.")) and not k.endswith("position_ids")}
+    tensors = {
+        k: v for k, v in tensors.items() if k.startswith(("embeddings.", "encoder.")) and not k.endswith("position_ids")
+    }
     with open(work + "/float32.onnx", "wb") as f:
         f.write(graph.build(config, tensors))
     quantize_dynamic(work + "/float32.onnx", work + "/int8.onnx", weight_type=QuantType.QInt8, per_channel=True)
@@ -63,10 +66,19 @@ def main():
     print("|---|---|---|---|---|---|")
     for precision in ("float32", "int8"):
         session = graph.session(work + f"/{precision}.onnx")
-        ours = subprocess.Popen([work + "/transformer"] + ["-int8"] * (precision == "int8") + [folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        ours = subprocess.Popen(
+            [work + "/transformer"] + ["-int8"] * (precision == "int8") + [folder],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for count, length in CASES:
             batch, ids = texts(tokenizer, count, length)
-            feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "position_ids": np.broadcast_to(np.arange(length), ids.shape)}
+            feed = {
+                "input_ids": ids,
+                "attention_mask": np.ones_like(ids),
+                "position_ids": np.broadcast_to(np.arange(length), ids.shape),
+            }
             repeat = max(1, 1000 // ids.size)
             ratios, a, b = [], [], []
             for n in range(rounds + 1):
@@ -86,7 +98,10 @@ def main():
                     b.append(ids.size * repeat / theirs)
             want, got = state[0].mean(0), np.array(answer["vector"])
             same = float(want @ got / np.linalg.norm(want) / np.linalg.norm(got))
-            print(f"| {precision} | {count} x {length} | {statistics.median(a):,.0f} | {statistics.median(b):,.0f} | {statistics.median(ratios):.2f} | {same:.6f} |", flush=True)
+            print(
+                f"| {precision} | {count} x {length} | {statistics.median(a):,.0f} | {statistics.median(b):,.0f} | {statistics.median(ratios):.2f} | {same:.6f} |",
+                flush=True,
+            )
         ours.stdin.close()
         ours.wait()
 

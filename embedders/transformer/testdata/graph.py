@@ -1,4 +1,5 @@
 """Builds the ONNX graph of a BERT model, with the names that PyTorch's exporter gives, and runs it in onnxruntime."""
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -30,39 +31,91 @@ def build(config, tensors, offset=0):
         return node("Add", [name + ".bias", node("MatMul", [x, w], path + "/MatMul")], path + "/Add")
 
     def layer_norm(x, name):
-        return node("LayerNormalization", [x, name + ".weight", name + ".bias"], "/" + name.replace(".", "/"), axis=-1, epsilon=config.layer_norm_eps)
+        return node(
+            "LayerNormalization",
+            [x, name + ".weight", name + ".bias"],
+            "/" + name.replace(".", "/"),
+            axis=-1,
+            epsilon=config.layer_norm_eps,
+        )
 
     x = node("Gather", ["embeddings.word_embeddings.weight", "input_ids"], "/embeddings/word_embeddings/Gather")
-    p = node("Gather", ["embeddings.position_embeddings.weight", "position_ids"], "/embeddings/position_embeddings/Gather")
-    t = node("Gather", ["embeddings.token_type_embeddings.weight", constant("zero", np.array(0, np.int64))], "/embeddings/token_type_embeddings/Gather")
-    x = layer_norm(node("Add", [node("Add", [x, t], "/embeddings/Add"), p], "/embeddings/Add_1"), "embeddings.LayerNorm")
-    split, join = constant("split", np.array([0, 0, heads, d], np.int64)), constant("join", np.array([0, 0, h], np.int64))
+    p = node(
+        "Gather", ["embeddings.position_embeddings.weight", "position_ids"], "/embeddings/position_embeddings/Gather"
+    )
+    t = node(
+        "Gather",
+        ["embeddings.token_type_embeddings.weight", constant("zero", np.array(0, np.int64))],
+        "/embeddings/token_type_embeddings/Gather",
+    )
+    x = layer_norm(
+        node("Add", [node("Add", [x, t], "/embeddings/Add"), p], "/embeddings/Add_1"), "embeddings.LayerNorm"
+    )
+    split, join = constant("split", np.array([0, 0, heads, d], np.int64)), constant(
+        "join", np.array([0, 0, h], np.int64)
+    )
     mask = node("Unsqueeze", ["attention_mask", constant("axes", np.array([1, 2], np.int64))], "/mask/Unsqueeze")
-    mask = node("Sub", [constant("one", np.array(1, np.float32)), node("Cast", [mask], "/mask/Cast", to=TensorProto.FLOAT)], "/mask/Sub")
+    mask = node(
+        "Sub",
+        [constant("one", np.array(1, np.float32)), node("Cast", [mask], "/mask/Cast", to=TensorProto.FLOAT)],
+        "/mask/Sub",
+    )
     mask = node("Mul", [mask, constant("least", np.array(-3e38, np.float32))], "/mask/Mul")
-    root = constant("root", np.array(d ** 0.5, np.float32))
+    root = constant("root", np.array(d**0.5, np.float32))
     for i in range(layers):
         q = f"encoder.layer.{i}."
         path = f"/encoder/layer.{i}/attention/self"
-        parts = [node("Reshape", [linear(x, q + "attention.self." + part), split], f"{path}/{part}/Reshape") for part in ("query", "key", "value")]
-        parts = [node("Transpose", [y], f"{path}/Transpose_{n}", perm=[0, 2, 3, 1] if n == 1 else [0, 2, 1, 3]) for n, y in enumerate(parts)]
-        scores = node("Add", [node("Div", [node("MatMul", parts[:2], path + "/MatMul"), root], path + "/Div"), mask], path + "/Add")
+        parts = [
+            node("Reshape", [linear(x, q + "attention.self." + part), split], f"{path}/{part}/Reshape")
+            for part in ("query", "key", "value")
+        ]
+        parts = [
+            node("Transpose", [y], f"{path}/Transpose_{n}", perm=[0, 2, 3, 1] if n == 1 else [0, 2, 1, 3])
+            for n, y in enumerate(parts)
+        ]
+        scores = node(
+            "Add",
+            [node("Div", [node("MatMul", parts[:2], path + "/MatMul"), root], path + "/Div"), mask],
+            path + "/Add",
+        )
         y = node("MatMul", [node("Softmax", [scores], path + "/Softmax", axis=-1), parts[2]], path + "/MatMul_1")
-        y = node("Reshape", [node("Transpose", [y], path + "/Transpose_3", perm=[0, 2, 1, 3]), join], path + "/Reshape_3")
+        y = node(
+            "Reshape", [node("Transpose", [y], path + "/Transpose_3", perm=[0, 2, 1, 3]), join], path + "/Reshape_3"
+        )
         y = linear(y, q + "attention.output.dense")
-        x = layer_norm(node("Add", [y, x], f"/encoder/layer.{i}/attention/output/Add"), q + "attention.output.LayerNorm")
+        x = layer_norm(
+            node("Add", [y, x], f"/encoder/layer.{i}/attention/output/Add"), q + "attention.output.LayerNorm"
+        )
         y = linear(x, q + "intermediate.dense")
         path = f"/encoder/layer.{i}/intermediate/act"
-        e = node("Erf", [node("Div", [y, constant(f"sqrt2.{i}", np.array(2 ** 0.5, np.float32))], path + "/Div")], path + "/Erf")
-        e = node("Mul", [y, node("Add", [e, constant(f"one.{i}", np.array(1, np.float32))], path + "/Add")], path + "/Mul")
-        y = linear(node("Mul", [e, constant(f"half.{i}", np.array(0.5, np.float32))], path + "/Mul_1"), q + "output.dense")
+        e = node(
+            "Erf",
+            [node("Div", [y, constant(f"sqrt2.{i}", np.array(2**0.5, np.float32))], path + "/Div")],
+            path + "/Erf",
+        )
+        e = node(
+            "Mul", [y, node("Add", [e, constant(f"one.{i}", np.array(1, np.float32))], path + "/Add")], path + "/Mul"
+        )
+        y = linear(
+            node("Mul", [e, constant(f"half.{i}", np.array(0.5, np.float32))], path + "/Mul_1"), q + "output.dense"
+        )
         x = layer_norm(node("Add", [y, x], f"/encoder/layer.{i}/output/Add"), q + "output.LayerNorm")
     nodes.append(helper.make_node("Identity", [x], ["last_hidden_state"], name="/Identity"))
     batch = ["batch", "sequence"]
-    made = helper.make_model(helper.make_graph(nodes, "main_graph", [helper.make_tensor_value_info(n, TensorProto.INT64, batch) for n in
-                                                                     ("input_ids", "attention_mask", "position_ids")],
-                                               [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, batch + [h])], initializers),
-                             opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    made = helper.make_model(
+        helper.make_graph(
+            nodes,
+            "main_graph",
+            [
+                helper.make_tensor_value_info(n, TensorProto.INT64, batch)
+                for n in ("input_ids", "attention_mask", "position_ids")
+            ],
+            [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, batch + [h])],
+            initializers,
+        ),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=8,
+    )
     onnx.checker.check_model(made)
     return made.SerializeToString()
 
@@ -79,8 +132,14 @@ def run(model, rows, pooling, offset=0):
     s, out = session(model), []
     for ids in rows:
         n = len(ids)
-        state = s.run(None, {"input_ids": np.array([ids], np.int64), "attention_mask": np.ones((1, n), np.int64),
-                             "position_ids": np.arange(offset, offset + n, dtype=np.int64)[None]})[0][0].astype(np.float64)
+        state = s.run(
+            None,
+            {
+                "input_ids": np.array([ids], np.int64),
+                "attention_mask": np.ones((1, n), np.int64),
+                "position_ids": np.arange(offset, offset + n, dtype=np.int64)[None],
+            },
+        )[0][0].astype(np.float64)
         v = state.mean(0) if pooling == "mean" else state[0]
         out.append(v / np.linalg.norm(v))
     return np.array(out)

@@ -1,4 +1,5 @@
 """The model card: what the file is, where it comes from, and figures measured on the file itself."""
+
 import hashlib
 
 import numpy as np
@@ -109,25 +110,52 @@ among {among}; before, 62 were.
 
 def figures(model, folder):
     import evaluate
+
     suite, rows = evaluate.Suite(folder), []
     for name, part in (("LoCoMo development part, categories 1-4", suite.locomo), ("Cranfield", suite.cranfield)):
         r = part.report(model.embed, (0.5, 1.0, 1.5))
         rows.append(f"| {name} | " + " | ".join(f"{v[0]:.1f}" for v in r.values()) + " |")
         if name.startswith("LoCoMo"):
-            rows.append("| LoCoMo development part, adversarial | " + " | ".join(f"{v[1]:.1f}" for v in r.values()) + " |")
+            rows.append(
+                "| LoCoMo development part, adversarial | " + " | ".join(f"{v[1]:.1f}" for v in r.values()) + " |"
+            )
     (pairs, met), (notes, found, among) = evaluate.translations(model.embed), evaluate.notes(model.embed)
     n = pairs // len(met)
-    return FIGURES.format(rows="\n".join(rows), dev=suite.stsb(model.embed, "dev"), test=suite.stsb(model.embed, "test"), meanings=n,
-                          others=n - 1, languages=" | ".join(met), dashes="---|" * len(met) + "---", pairs=pairs, met=sum(met.values()),
-                          shares=" | ".join(f"{100 * x / n:.0f}" for x in met.values()), share=f"{100 * sum(met.values()) / pairs:.0f}",
-                          notes=notes, found=found, among=among)
+    return FIGURES.format(
+        rows="\n".join(rows),
+        dev=suite.stsb(model.embed, "dev"),
+        test=suite.stsb(model.embed, "test"),
+        meanings=n,
+        others=n - 1,
+        languages=" | ".join(met),
+        dashes="---|" * len(met) + "---",
+        pairs=pairs,
+        met=sum(met.values()),
+        shares=" | ".join(f"{100 * x / n:.0f}" for x in met.values()),
+        share=f"{100 * sum(met.values()) / pairs:.0f}",
+        notes=notes,
+        found=found,
+        among=among,
+    )
 
 
 def write(path, data, rows, texts, foreign, more, folder=None):
     m = modelfile.Model(data)
-    kept = ((rows * m.vectors).sum(1) / np.linalg.norm(rows, axis=1) / np.linalg.norm(m.vectors.astype(float), axis=1)).mean()
-    text = TEXT.format(name=m.name, rows=len(m.pieces), dimensions=m.dimensions, size=len(data), texts=texts, foreign=foreign, more=more, kept=kept,
-                       hash=hashlib.sha256(data).hexdigest(), figures=figures(m, folder) if folder else "")
+    kept = (
+        (rows * m.vectors).sum(1) / np.linalg.norm(rows, axis=1) / np.linalg.norm(m.vectors.astype(float), axis=1)
+    ).mean()
+    text = TEXT.format(
+        name=m.name,
+        rows=len(m.pieces),
+        dimensions=m.dimensions,
+        size=len(data),
+        texts=texts,
+        foreign=foreign,
+        more=more,
+        kept=kept,
+        hash=hashlib.sha256(data).hexdigest(),
+        figures=figures(m, folder) if folder else "",
+    )
     with open(path, "w", encoding="utf8") as f:
         f.write(text)
     print(text)

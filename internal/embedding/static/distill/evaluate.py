@@ -3,14 +3,17 @@ many foreign words and notes meet their translation.
 
     evaluate.py EVAL_DIR [model.bin]
 """
+
 import collections, gzip, json, os, re, sys
 
 import numpy as np
 from scipy.stats import spearmanr
 
 APART = "adversarial"
-STOP = set("a an and are as at be but by did do does for from had has have he her his how i in is it its me my of on or "
-           "our she so that the their them they this to was we were what when where which who whom whose why will with you your".split())
+STOP = set(
+    "a an and are as at be but by did do does for from had has have he her his how i in is it its me my of on or "
+    "our she so that the their them they this to was we were what when where which who whom whose why will with you your".split()
+)
 
 
 def rows(path):
@@ -28,9 +31,18 @@ def document(r):
 
 
 def stem(w):
-    for end, put in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("edly", ""), ("ed", ""), ("es", ""), ("s", ""), ("ly", "")):
+    for end, put in (
+        ("ies", "y"),
+        ("sses", "ss"),
+        ("ing", ""),
+        ("edly", ""),
+        ("ed", ""),
+        ("es", ""),
+        ("s", ""),
+        ("ly", ""),
+    ):
         if w.endswith(end) and len(w) - len(end) >= 3 and not w.endswith("ss"):
-            w = w[:len(w) - len(end)] + put
+            w = w[: len(w) - len(end)] + put
             break
     if len(w) > 3 and w[-1] == w[-2] and w[-1] not in "ls":
         w = w[:-1]
@@ -123,6 +135,7 @@ def translations(embed):
     """-> pairs, {language: how many first forms of foreign.txt are nearest to their English partner}"""
     from fold import Folder
     from vocabulary import Foreign
+
     own = Foreign(Folder())
     english = embed([word for word, _ in own.groups], False)
     met = {}
@@ -144,6 +157,7 @@ def notes(embed):
 
 def main():
     from modelfile import Model
+
     here = os.path.dirname(os.path.abspath(__file__))
     with open(sys.argv[2] if len(sys.argv) > 2 else os.path.join(here, "..", "model.bin"), "rb") as f:
         model = Model(f.read())

@@ -6,6 +6,7 @@ more words of other languages, and weights for what is grammar. About three minu
 
 The English rows keep their vectors. Everything here is deterministic, as in distill.py.
 """
+
 import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy: the order of additions must not depend on the cores
@@ -27,17 +28,19 @@ from teacher import META, Teacher
 
 NAME = "souvenir-static-v3"
 BASE = "3fefe3bdb3d5fc8b41de9edbbdbe1943309ffdfc5106b362e599b0a33a5d1d67"  # SHA-256 of souvenir-static-v1
-TEXTS = 146_500              # that distill.py trains on
+TEXTS = 146_500  # that distill.py trains on
 HERE = os.path.dirname(os.path.abspath(__file__))
-LENGTH = 1.1                 # of a new row: the median of the words of foreign.txt
-RIDGE = 0.15                 # of the map from the teacher's vectors to rows
-COMMON, RARE = 5.0, 14.0     # log probabilities between which the weight of a foreign row rises to 1
+LENGTH = 1.1  # of a new row: the median of the words of foreign.txt
+RIDGE = 0.15  # of the map from the teacher's vectors to rows
+COMMON, RARE = 5.0, 14.0  # log probabilities between which the weight of a foreign row rises to 1
 LEAST = 0.05
-FUNCTION = 0.2               # factor of a function word, in light.txt, and of a character of grammar
-MARK = 0.1                   # factor of a punctuation mark that is not ASCII: the fit has seen those
+FUNCTION = 0.2  # factor of a function word, in light.txt, and of a character of grammar
+MARK = 0.1  # factor of a punctuation mark that is not ASCII: the fit has seen those
 
 # Characters of Chinese that are mostly grammar; Japanese writes grammar in hiragana.
-LIGHT_HAN = set("的了是在有和与或吗呢吧啊哪什么怎样几谁为因所以而且但也就还可该应没这那个些种把被给从到用于之其我你他她它们您何誰")
+LIGHT_HAN = set(
+    "的了是在有和与或吗呢吧啊哪什么怎样几谁为因所以而且但也就还可该应没这那个些种把被给从到用于之其我你他她它们您何誰"
+)
 CENTRED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "CYRILLIC", "LATIN")
 
 
@@ -69,7 +72,7 @@ def added(teacher, folder, pieces, project):
     for language, words in groups.items():
         x = teacher.encode(language, words, "").astype(np.float64)
         for word, row in zip(words, unit((x - x.mean(0)) @ project)):
-            (piece, _), = folder.words(word)
+            ((piece, _),) = folder.words(word)
             if piece not in seen:
                 seen.add(piece)
                 names.append(piece), rows.append(row * LENGTH)
@@ -80,7 +83,11 @@ def centre(rows, pieces, english, written):
     """Centres the rows that nothing has centred yet, by their script: foreign pieces that are no words of foreign.txt."""
     scripts = [script(p) for p in pieces]
     for name in CENTRED:
-        i = [k for k, p in enumerate(pieces) if scripts[k] == name and p not in written and (k >= english or name != "LATIN")]
+        i = [
+            k
+            for k, p in enumerate(pieces)
+            if scripts[k] == name and p not in written and (k >= english or name != "LATIN")
+        ]
         length = np.linalg.norm(rows[i], axis=1, keepdims=True)
         direction = rows[i] / length
         rows[i] = unit(direction - direction.mean(0)) * length
@@ -124,7 +131,9 @@ def main():
     a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     a.add_argument("base", help="model.bin of souvenir-static-v1")
     a.add_argument("--cache", help="folder for the teacher's vectors")
-    a.add_argument("--eval", help="folder with stsb_en, locomo-dev and cranfield .jsonl.gz; the card gets their figures")
+    a.add_argument(
+        "--eval", help="folder with stsb_en, locomo-dev and cranfield .jsonl.gz; the card gets their figures"
+    )
     a.add_argument("--out", default=os.path.join(HERE, ".."))
     o = a.parse_args()
     if o.cache:

@@ -3,6 +3,7 @@
 Model2Vec takes token vectors from one forward pass a word; that is the start here. Tokenlearn's idea, to regress
 pooled vectors on the teacher's vectors of whole texts, then settles what a word is worth beside others.
 """
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -27,7 +28,7 @@ def fit(start, bags, targets, epochs, rate, batch=1024, seed=0):
     for epoch in range(epochs):
         shuffled, total = order.permutation(bags.shape[0]), 0.0
         for b in range(0, len(shuffled) - batch + 1, batch):
-            i = shuffled[b:b + batch]
+            i = shuffled[b : b + batch]
             x, y = bags[i], targets[i]
             pooled = x @ v
             norm = np.linalg.norm(pooled, axis=1, keepdims=True) + 1e-6

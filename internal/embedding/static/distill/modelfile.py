@@ -12,6 +12,7 @@ the others in the high bits. The program reads this format alone. What distill.p
 which has no values, and vectors i8[rows][dimensions].
 Slots are an open-addressing hash table: FNV-1a (32 bit) of the piece, xor its upper half, linear probing.
 """
+
 import struct
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from pieces import Tokenizer
 
 MAGIC, WHOLE = b"SVNSTAT2", b"SVNSTAT1"
-BLOCK = 32                   # dimensions that are packed together
+BLOCK = 32  # dimensions that are packed together
 
 
 def fnv(data):
@@ -93,8 +94,15 @@ def pack(name, folder, pieces, vectors, document, values=None, query=None, slots
     if rows != len(pieces) or rows >= 65535 or rows >= slots:
         raise ValueError("rows, pieces and slots do not fit together")
     longest = max(len(p.encode()) - (2 if len(p) > 2 and p.startswith("##") else 0) for p in pieces)
-    sections = [name.encode(), np.array(folder.pages, "<u2").tobytes(), np.array(folder.contents, "<u2").tobytes(),
-                *strings(folder.replacements), *strings(pieces), hash_table(pieces, slots).tobytes(), document.astype("<f4").tobytes()]
+    sections = [
+        name.encode(),
+        np.array(folder.pages, "<u2").tobytes(),
+        np.array(folder.contents, "<u2").tobytes(),
+        *strings(folder.replacements),
+        *strings(pieces),
+        hash_table(pieces, slots).tobytes(),
+        document.astype("<f4").tobytes(),
+    ]
     if query is not None:
         sections.append(query.astype("<f4").tobytes())
     sections.append(vectors.tobytes() if values is None else pack_codes(vectors).tobytes())
@@ -103,8 +111,18 @@ def pack(name, folder, pieces, vectors, document, values=None, query=None, slots
         s += bytes(-len(s) % 64)
         body.append(s)
         at += len(s)
-    header = (WHOLE if values is None else MAGIC) + struct.pack("<9I", dimensions, rows, slots, len(folder.contents),
-              len(folder.replacements), longest, len(name.encode()), int(query is not None), at)
+    header = (WHOLE if values is None else MAGIC) + struct.pack(
+        "<9I",
+        dimensions,
+        rows,
+        slots,
+        len(folder.contents),
+        len(folder.replacements),
+        longest,
+        len(name.encode()),
+        int(query is not None),
+        at,
+    )
     if values is not None:
         header += values.tobytes()
     return header + bytes(64 - len(header)) + b"".join(body)
@@ -132,6 +150,7 @@ class Model:
 
         self.name, self.dimensions = bytes(take("u1", name)).decode(), d
         from fold import Folder
+
         folder = Folder.__new__(Folder)
         folder.pages = take("<u2", 4352).tolist()
         folder.contents = take("<u2", pages * 256).reshape(pages, 256).tolist()

@@ -1,4 +1,5 @@
 """Greedy longest-match WordPiece (Schuster & Nakajima 2012) over folded words: the reference for tokenizer.go."""
+
 from fold import PUNCTUATION, UNSPACED, Folder
 
 MAX_WORD_BYTES = 192  # of a word only so much counts: what is longer is data, not language

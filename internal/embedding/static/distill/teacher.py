@@ -10,6 +10,7 @@ offsets u32[n+1], scores f32[n], blob; normalisation map: n i32, bytes u32, then
 each; tensor directory: n i32, then (name u16+bytes, dtype u8, elements u32, offset u64, bytes u64) each.
 Matrices are Q4_0: blocks of 32 weights, one fp16 scale and 16 bytes, low nibbles first.
 """
+
 import struct
 
 import numpy as np
@@ -62,7 +63,7 @@ class Teacher:
         blob_bytes = r.take("Q")
         offsets, scores = r.array("<u4", n + 1), r.array("<f4", n)
         blob = bytes(r.array("u1", blob_bytes))
-        self.pieces = [blob[offsets[i]:offsets[i + 1]].decode("utf8", "replace") for i in range(n)]
+        self.pieces = [blob[offsets[i] : offsets[i + 1]].decode("utf8", "replace") for i in range(n)]
         self.scores = scores
         self.piece_id = {p: i for i, p in enumerate(self.pieces)}
         self.longest = max(map(len, self.pieces))
@@ -118,11 +119,19 @@ class Teacher:
         self.blocks = []
         for i in range(self.layers):
             v, m = (lambda s: vector(f"l{i}.{s}")), (lambda s, o, n: matrix(f"l{i}.{s}", o, n))
-            self.blocks.append({
-                "qkv": (np.concatenate([m(s + ".w", H, H) for s in "qkv"], 1), np.concatenate([v(s + ".b") for s in "qkv"])),
-                "ao": (m("ao.w", H, H), v("ao.b")), "fi": (m("fi.w", FF, H), v("fi.b")), "fo": (m("fo.w", H, FF), v("fo.b")),
-                "aln": (v("aln.w"), v("aln.b")), "oln": (v("oln.w"), v("oln.b")),
-            })
+            self.blocks.append(
+                {
+                    "qkv": (
+                        np.concatenate([m(s + ".w", H, H) for s in "qkv"], 1),
+                        np.concatenate([v(s + ".b") for s in "qkv"]),
+                    ),
+                    "ao": (m("ao.w", H, H), v("ao.b")),
+                    "fi": (m("fi.w", FF, H), v("fi.b")),
+                    "fo": (m("fo.w", H, FF), v("fo.b")),
+                    "aln": (v("aln.w"), v("aln.b")),
+                    "oln": (v("oln.w"), v("oln.b")),
+                }
+            )
 
     def _norm(self, x, wb):
         x -= x.mean(-1, keepdims=True)
@@ -138,7 +147,7 @@ class Teacher:
         x = self._norm((self.word[ids] + self.place[:length]).reshape(-1, H), self.norm0)
         for b in self.blocks:
             qkv = (x @ b["qkv"][0] + b["qkv"][1]).reshape(n, length, 3, heads, hd).transpose(2, 0, 3, 1, 4)
-            p = qkv[0] @ qkv[1].transpose(0, 1, 3, 2) * np.float32(hd ** -0.5)
+            p = qkv[0] @ qkv[1].transpose(0, 1, 3, 2) * np.float32(hd**-0.5)
             p = np.exp(p - p.max(-1, keepdims=True))
             p /= p.sum(-1, keepdims=True)
             c = (p @ qkv[2]).transpose(0, 2, 1, 3).reshape(-1, H)

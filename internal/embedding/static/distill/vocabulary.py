@@ -1,5 +1,6 @@
 """The vocabulary: BERT's uncased pieces, English words that they split (words.txt), everyday words of other languages
 (foreign.txt), and characters and the commonest pieces of all languages from the teacher's SentencePiece vocabulary."""
+
 import os
 import re
 import unicodedata
@@ -82,10 +83,12 @@ class Foreign:
         for word, forms in self.groups:
             for language, texts in forms.items():
                 for text in texts:
-                    (piece, _), = folder.words(text)  # an entry of several words could never be found
+                    ((piece, _),) = folder.words(text)  # an entry of several words could never be found
                     if piece not in seen:
                         seen.add(piece)
-                        self.pieces.append(piece), self.texts.append(text), self.owner.append(language), self.partner.append(word.lower())
+                        self.pieces.append(piece), self.texts.append(text), self.owner.append(
+                            language
+                        ), self.partner.append(word.lower())
 
     def words(self, language):
         return [text for _, forms in self.groups for text in forms[language]]
@@ -93,8 +96,28 @@ class Foreign:
 
 # Scripts of languages with so little of the teacher's text, or so many forms a word, that a few hundred words
 # would not carry them: of these only the characters are kept.
-CHARACTERS_ONLY = ("ARMENIAN", "BENGALI", "ETHIOPIC", "GEORGIAN", "GUJARATI", "GURMUKHI", "KANNADA", "KHMER", "LAO", "MALAYALAM",
-                   "MYANMAR", "ORIYA", "SINHALA", "TAMIL", "TELUGU", "TIBETAN", "SYRIAC", "THAANA", "MONGOLIAN", "OL")
+CHARACTERS_ONLY = (
+    "ARMENIAN",
+    "BENGALI",
+    "ETHIOPIC",
+    "GEORGIAN",
+    "GUJARATI",
+    "GURMUKHI",
+    "KANNADA",
+    "KHMER",
+    "LAO",
+    "MALAYALAM",
+    "MYANMAR",
+    "ORIYA",
+    "SINHALA",
+    "TAMIL",
+    "TELUGU",
+    "TIBETAN",
+    "SYRIAC",
+    "THAANA",
+    "MONGOLIAN",
+    "OL",
+)
 
 
 IDEOGRAPHS = 2_200  # cover well over nine tenths of running Chinese and Japanese text
