@@ -17,7 +17,9 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/retrieval/ranking"
 )
 
-// Search finds memories.
+// Search finds memories by meaning and by word, and returns one page of them, the best first. A query with neither a
+// text nor a vector finds all memories that match its other fields, those updated last first. A query out of range is
+// ErrInvalid, and a collection that does not exist ErrNotFound; a project that does not exist has no memories.
 func (s *Store) Search(ctx context.Context, q Query) (Results, error) {
 	return hooked(ctx, s, OperationSearch, "Search", func(ctx context.Context, o *operation) (_ Results, err error) {
 		defer setGoNames[Query](&err)

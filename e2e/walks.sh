@@ -20,7 +20,7 @@ python3 - "$work" "$module" "${1-}" <<'PY'
 import pathlib, re, sys
 work, module, verbose = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "-v"
 missing = 0
-for part in pathlib.Path("docs/walks.md").read_text().split("\n## ")[1:]:
+for part in pathlib.Path("docs/walks.md").read_text().split("\n## How many files")[0].split("\n## ")[1:]:
     name, _, text = part.partition("\n")
     listed = [f for line in re.findall(r"(?m)^\d+\. ([^:]*):", text) for f in re.findall(r"`([^`]+\.go)`", line)]
     lines = (work / (re.sub("[/ ]", "_", name) + ".txt")).read_text().splitlines()[1:]

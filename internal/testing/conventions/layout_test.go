@@ -114,17 +114,17 @@ func TestThePictureNamesFoldersThatExist(t *testing.T) {
 	}
 }
 
-// TestTheTableOfWalksCountsTheirFiles compares the numbers in the table of docs/walks.md with the lists below it.
+// TestTheTableOfWalksCountsTheirFiles compares the numbers in the table of docs/walks.md with the lists above it.
 func TestTheTableOfWalksCountsTheirFiles(t *testing.T) {
 	atRoot(t)
 	content, err := os.ReadFile("docs/walks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, lists, _ := strings.Cut(string(content), "\n## ")
+	lists, table, _ := strings.Cut(string(content), "\n## How many files\n")
 	step := regexp.MustCompile(`(?m)^[0-9]+\. ([^:]*):`)
 	file := regexp.MustCompile("`([^`]+\\.go)`")
-	walks := strings.Split(lists, "\n## ")
+	walks := strings.Split(lists, "\n## ")[1:]
 	if len(walks) < 3 {
 		t.Fatalf("got %d walks, want at least 3", len(walks))
 	}
@@ -141,7 +141,7 @@ func TestTheTableOfWalksCountsTheirFiles(t *testing.T) {
 			}
 		}
 		row := fmt.Sprintf(" | %d | %d | %d |\n", files, inRoot, len(packages))
-		got := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*\n`).FindString(head)
+		got := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*\n`).FindString(table)
 		if !strings.HasSuffix(got, row) {
 			t.Errorf("docs/walks.md: the row of %s is %q, want it to end with %q", name, got, row)
 		}
