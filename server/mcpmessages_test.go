@@ -86,6 +86,8 @@ func TestMCPMessagesThatAreWrongHaveTheProtocolsAnswer(t *testing.T) {
 		{handshake, `"method":"tools/call","params":"` + long + `"`, 200, -32602,
 			`"params" of tools/call do not have the form`},
 		{handshake, `"method":"tools/call","params":{"name":7}`, 200, -32602, `"params" of tools/call do not have the form`},
+		{handshake, `"method":"initialize","params":{"protocolVersion":5}`, 200, -32602,
+			`"params" of initialize do not have the form`},
 		{handshake, `"method":"tools/list","params":{"cursor":"x"}`, 200, -32602, "omit it to start at the first page"},
 		{handshake, `"method":"resources/list","params":{"cursor":"x"}`, 200, -32602,
 			"omit it to start at the first page"},

@@ -30,8 +30,8 @@ const (
 	sdkMissingParams = `missing required "params"`
 
 	// For malformed params it names Go types: "unmarshaling ... into a *mcp.CallToolParamsRaw". Since
-	// https://github.com/modelcontextprotocol/go-sdk/pull/1087 the code is that of invalid params; the text is the
-	// same.
+	// https://github.com/modelcontextprotocol/go-sdk/pull/1087 the code is that of invalid params, except for
+	// initialize, whose code is 0; the text is the same.
 	sdkBadParams = "unmarshaling"
 )
 
@@ -64,6 +64,7 @@ func (m *mcpReply) explain(revision string, to *mcpMessage) *mcpReply {
 	case strings.Contains(e.Message, sdkMissingParams):
 		e.Code, e.Message = jsonrpc.CodeInvalidParams, to.Method+` needs "params"`
 	case strings.Contains(e.Message, sdkBadParams):
+		e.Code = jsonrpc.CodeInvalidParams
 		e.Message = `the "params" of ` + to.Method + " do not have the form that the protocol requires"
 	}
 	return mcpErrorWith(m.status, to.ID, *refusal.Error)
