@@ -208,8 +208,8 @@ func (q *Query) contentColumn() string { return contentColumn(q.WithoutContent, 
 //
 // Times are compared as time.Time, RFC 3339 ("2026-03-01T09:00:00Z") or a date ("2026-03-01"), which means the whole
 // day (UTC): times in that day are equal to it, times before the day's end are at most it, and later times are greater.
-// A collection_name that must be equal to one that does not exist, alone or in a list, is ErrNotFound, as in
-// Query.Collections.
+// A project_id can be OWNER/ID, as in ProjectRef, except in bounds. A collection_name that must be equal to one that
+// does not exist, alone or in a list, is ErrNotFound, as in Query.Collections.
 type Filter map[string]any
 
 // Condition is a [Filter]'s condition on one key. All of its fields that are set must hold.

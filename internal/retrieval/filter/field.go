@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/foldname"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
 )
@@ -34,7 +35,7 @@ var knownFields = map[string]field{
 	"importance":      column("m.importance", textValue),
 	"classification":  column("m.classification", textValue),
 	"rule_type":       column("m.rule_type", textValue),
-	"project_id":      column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue),
+	"project_id":      projectIDs(),
 	"collection_name": sealed(column("c.name", textValue), sealedrows.CollectionName, `c.name`, ``),
 	"id":              column("m.uid", textValue),
 	"created_at":      timeColumn("m.created_at"),
@@ -153,6 +154,39 @@ func list(memories, expression string, args ...any) field {
 		},
 		isSet: func() (string, []any) { return InRows + memories + `)`, args },
 	}
+}
+
+// projectIDs compares the id of the project. A value with a slash, which no id has, is OWNER/ID, as in naming.FindID.
+func projectIDs() field {
+	ids := column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue)
+	of := func(owner string) field {
+		return column("(SELECT "+owner+" || '/' || j.uid FROM project j JOIN users u ON u.id = j.owner_id "+
+			"WHERE j.id = p.project_id)", textValue)
+	}
+	byID, byName, f := of("u.uid"), of("u.name_key"), ids
+	f.anyOf = func(values []any) (string, []any) {
+		var bare, owned, named []any
+		for _, v := range values {
+			ref, _ := v.(string)
+			if slash := strings.LastIndexByte(ref, '/'); slash >= 0 {
+				owned, named = append(owned, ref), append(named, foldname.Key(ref[:slash])+ref[slash:])
+			} else {
+				bare = append(bare, v)
+			}
+		}
+		if len(owned) == 0 {
+			return ids.anyOf(values)
+		}
+		isID, args := byID.anyOf(owned)
+		isName, nameArgs := byName.anyOf(named)
+		sql, args := isID+` OR `+isName, append(args, nameArgs...)
+		if len(bare) > 0 {
+			isBare, bareArgs := ids.anyOf(bare)
+			sql, args = sql+` OR `+isBare, append(args, bareArgs...)
+		}
+		return `(` + sql + `)`, args
+	}
+	return f
 }
 
 // projectNames compares the name of the project.

@@ -18,6 +18,7 @@ func filters() concept {
 		{"take every kind of Go value", filterGoValues},
 		{"compare times as time, RFC 3339 or date", filterTimes},
 		{"choose the same in searches and listings", filterEverywhere},
+		{"name projects of one id as OWNER/ID", filterProjectsOfOneID},
 		{"that make no sense are errors which say why", filterErrors},
 		{"leave scores alone", filterScores},
 		{"find own metadata of any length, however it was written", filterOwnMetadata},
@@ -123,6 +124,37 @@ func filterTable(f *fixture) {
 		got := texts(f.list(souvenir.MemoryList{Filter: object(c.filter)}))
 		slices.Sort(got)
 		f.equal(c.filter, strings.Join(got, " "), c.want)
+	}
+}
+
+func filterProjectsOfOneID(f *fixture) {
+	added, err := f.operator.Accounts().AddUser(f.ctx, souvenir.NewUser{ID: "a", Name: "Ann"})
+	f.check("AddUser", err)
+	ann := f.as(souvenir.Access{User: added.ID})
+	for _, owner := range []*fixture{ann, f.as(souvenir.Access{User: "bob"}), f.as(souvenir.Access{User: "eve"})} {
+		owner.add(souvenir.NewMemory{Content: owner.name(), ProjectID: "crm"})
+		owner.share("crm", "local", souvenir.MemberReader)
+	}
+	f.add(souvenir.NewMemory{Content: "own"})
+	for _, c := range []struct {
+		value any
+		want  []string
+	}{
+		{"bob/crm", []string{"bob"}},
+		{"a/crm", []string{"a"}},
+		{"ANN/crm", []string{"a"}},
+		{souvenir.In("bob/crm", "Ann/crm"), []string{"a", "bob"}},
+		{souvenir.In("bob/crm", "crm"), []string{"a", "bob", "eve"}},
+		{souvenir.In[any]("bob/crm", nil), []string{"bob", "own"}},
+		{souvenir.Not("bob/crm"), []string{"a", "eve", "own"}},
+		{souvenir.Not([]string{"bob/crm", "ann/crm"}), []string{"eve", "own"}},
+		{souvenir.Not("crm"), []string{"own"}},
+		{"zoe/crm", nil},
+		{"bob/none", nil},
+	} {
+		got := texts(f.list(souvenir.MemoryList{Filter: souvenir.Filter{"project_id": c.value}}))
+		slices.Sort(got)
+		f.same(fmt.Sprintf("project_id %v", c.value), got, c.want...)
 	}
 }
 
