@@ -88,13 +88,15 @@ func (w *Writer) checkOwnersQuota(quota Quota, owner int64) error {
 	}
 	var what string
 	var held, most int64
+	advice := "delete some first"
 	switch {
 	case quota.Memories > 0 && memories > quota.Memories:
 		what, held, most = "memories", int64(memories), int64(quota.Memories)
 	case quota.Revisions > 0 && revisions > quota.Revisions:
 		what, held, most = "past versions of memories", int64(revisions), int64(quota.Revisions)
 	case quota.Bytes > 0 && bytes > quota.Bytes:
-		what, held, most = "bytes in memories and their past versions", bytes, quota.Bytes
+		what, held, most = "bytes in memories and their past versions, those in the trash included", bytes, quota.Bytes
+		advice = "delete some, and empty the trash, first"
 	default:
 		return nil
 	}
@@ -108,7 +110,7 @@ func (w *Writer) checkOwnersQuota(quota Quota, owner int64) error {
 		argument = "id"
 	}
 	return fault.New(fault.KindTooLarge, argument,
-		"with this there would be %d %s, and your quota is %d; delete some first", held, what, most)
+		"with this there would be %d %s, and your quota is %d; %s", held, what, most, advice)
 }
 
 // checkTrashRoom refuses to store while the owner's trash holds more than the quota: otherwise alternately storing and

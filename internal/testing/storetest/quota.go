@@ -63,7 +63,7 @@ func quotasHold(f *fixture) {
 	f.delete(ids[2])
 	long := strings.Repeat("é", 600)
 	_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: long})
-	f.fails("AddMemory of many bytes", err, souvenir.ErrTooLarge, "bytes", fmt.Sprint("is ", most))
+	f.fails("AddMemory of many bytes", err, souvenir.ErrTooLarge, "bytes", fmt.Sprint("is ", most), "empty the trash")
 	f.add(souvenir.NewMemory{Content: long[:800]})
 }
 
