@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -23,7 +22,7 @@ func CanonicalPreferences(given map[string]any) (map[string]any, error) {
 
 // encodePreferences returns preferences as JSON, within their limit.
 func encodePreferences(object map[string]any) ([]byte, error) {
-	encoded, err := json.Marshal(object)
+	encoded, err := jsonobject.Encode(object)
 	if err != nil {
 		return nil, fault.Invalid("preferences", "{} is not JSON: %v", err)
 	}

@@ -35,12 +35,23 @@ func Strings(argument string, value any) ([]string, error) {
 	return list, nil
 }
 
+// Encode returns a value as JSON, with <, > and & as callers write them: limits count these as one byte.
+func Encode(value any) ([]byte, error) {
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(encoded.Bytes(), []byte("\n")), nil
+}
+
 // Show formats a value for a message: its JSON, kept short.
 func Show(value any) string {
 	if f, ok := value.(float64); ok {
 		return fmt.Sprint(f) // JSON has no NaN
 	}
-	encoded, err := json.Marshal(value)
+	encoded, err := Encode(value)
 	if err != nil {
 		return fmt.Sprintf("a %T", value)
 	}
@@ -69,7 +80,7 @@ func canonical(argument string, object map[string]any, check checkText) (map[str
 	if err := checkTexts(argument, object, 0, check); err != nil {
 		return nil, err
 	}
-	encoded, err := json.Marshal(object)
+	encoded, err := Encode(object)
 	if err != nil {
 		return nil, fault.Invalid(argument, "{} is not JSON: %v", err)
 	}
