@@ -171,22 +171,23 @@ func (h *Accounts) RegisterClient(ctx context.Context, r ClientRegistration) (_ 
 	if err != nil {
 		return RegisteredClient{}, err
 	}
-	var registered RegisteredClient
+	registered, purged := RegisteredClient{}, int64(0)
 	err = s.writeStore(ctx, func(tx db.Tx) (err error) {
-		if err := s.makeRoomForClient(tx); err != nil {
+		if err := s.makeRoomForClient(tx, &purged); err != nil {
 			return err
 		}
 		c := storedClient{Client: Client{ID: secretvalue.Identifier(), Kind: ClientRegistered, Metadata: r}}
 		registered, err = s.storeWithSecret(tx, &c, "")
 		return err // the audit log has it once someone consents: see noteRegistration
 	})
+	s.purgedAt(purged, err)
 	return registered, err
 }
 
 // makeRoomForClient keeps strangers from filling the file. When full, it evicts clients without a grant: all clients
 // know how to register again. Deactivated documents stay, since they would otherwise come back.
-func (s *Store) makeRoomForClient(tx db.Tx) error {
-	if err := s.purgeNowAndThen(tx); err != nil {
+func (s *Store) makeRoomForClient(tx db.Tx, purged *int64) error {
+	if err := s.purgeNowAndThen(tx, purged); err != nil {
 		return err
 	}
 	for _, makeRoom := range []func(db.Tx, int64) error{purgeOAuth, evictClients, nil} {
@@ -306,8 +307,9 @@ func (h *Accounts) PutDocumentClient(ctx context.Context, d DocumentClient) (_ C
 	if err := cmp.Or(valid.Time("expires_at", d.ExpiresAt.UnixMicro()), wrong); err != nil {
 		return Client{}, err
 	}
-	var set Client
+	set, purged := Client{}, int64(0)
 	err = s.writeStore(ctx, func(tx db.Tx) error {
+		purged = 0
 		c, err := loadClient(tx, d.URL)
 		switch {
 		case err != nil:
@@ -315,7 +317,7 @@ func (h *Accounts) PutDocumentClient(ctx context.Context, d DocumentClient) (_ C
 		case c.row != 0 && !c.Active:
 			return invalidClient(d.URL)
 		case c.row == 0:
-			if err := s.makeRoomForClient(tx); err != nil {
+			if err := s.makeRoomForClient(tx, &purged); err != nil {
 				return err
 			}
 			c.ID, c.Kind = d.URL, ClientDocument
@@ -325,6 +327,7 @@ func (h *Accounts) PutDocumentClient(ctx context.Context, d DocumentClient) (_ C
 		set = c.Client
 		return err
 	})
+	s.purgedAt(purged, err)
 	return set, err
 }
 

@@ -110,6 +110,7 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ Authorizat
 		return AuthorizationCode{}, err
 	}
 	var code AuthorizationCode
+	var purged int64
 	err = s.write(ctx, func(tx db.Tx, v viewer) error {
 		client, a, err := a.checked(tx)
 		if err != nil {
@@ -131,10 +132,11 @@ func (h *Accounts) Authorize(ctx context.Context, a Authorization) (_ Authorizat
 		if err != nil {
 			return err
 		}
-		err = s.purgeNowAndThen(tx) // now that the client is in use
+		err = s.purgeNowAndThen(tx, &purged) // now that the client is in use
 		return s.note(ctx, tx, err, event{"grant.add", "client", AuditID("client", client.ID),
 			audit.Details{"user": s.access.User, "scopes": a.Scopes, "projects": len(projects)}})
 	})
+	s.purgedAt(purged, err)
 	if err != nil {
 		return AuthorizationCode{}, err
 	}

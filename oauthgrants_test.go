@@ -2,6 +2,7 @@ package souvenir
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/hmac"
@@ -559,4 +560,27 @@ func signingKeyOf(t *testing.T, s *Store, id string) (key accesstoken.Key) {
 		t.Fatal(err)
 	}
 	return key
+}
+
+// rerun is a database that runs the function of each Write twice: what the first run does is undone.
+type rerun struct{ db.DB }
+
+func (d rerun) Write(ctx context.Context, fn func(db.Tx) error) error {
+	undone := errors.New("undone")
+	err := d.DB.Write(ctx, func(tx db.Tx) error { return cmp.Or(fn(tx), undone) })
+	if !errors.Is(err, undone) {
+		return err
+	}
+	return d.DB.Write(ctx, fn)
+}
+
+func TestAWriteThatRunsAgainPurgesClients(t *testing.T) {
+	s, passed := openOAuth(t)
+	s.db.DB = rerun{s.db.DB}
+	unused := mustRegister(t, s)
+	passed.Store(int64(25 * time.Hour))
+	mustRegister(t, s)
+	if c, err := s.Accounts().GetClient(t.Context(), unused.ID); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an unused client after a day: got %s, %v; want ErrNotFound", c.ID, err)
+	}
 }

@@ -377,14 +377,23 @@ func (s *shared) keeper() *trash.Keeper {
 // purgeInterval is how often a process purges what belongs to OAuth beside other writes.
 const purgeInterval = time.Hour
 
-// purgeNowAndThen purges occasionally, as part of a write that is rare anyway.
-func (s *shared) purgeNowAndThen(tx db.Tx) error {
+// purgeNowAndThen purges occasionally, as part of a write that is rare anyway. It sets at to the time if it has purged,
+// else to 0; the caller passes this on to [shared.purgedAt].
+func (s *shared) purgeNowAndThen(tx db.Tx, at *int64) error {
+	*at = 0
 	now := s.now()
-	last := s.oauth.purged.Load()
-	if now-last < purgeInterval.Microseconds() || !s.oauth.purged.CompareAndSwap(last, now) {
+	if now-s.oauth.purged.Load() < purgeInterval.Microseconds() {
 		return nil
 	}
+	*at = now
 	return purgeOAuth(tx, now)
+}
+
+// purgedAt notes when the process has purged, once the write is over with an error or without: an undone one has not.
+func (s *shared) purgedAt(at int64, err error) {
+	if at != 0 && err == nil {
+		s.oauth.purged.Store(at)
+	}
 }
 
 // purgeOAuth deletes what can never be valid again of the clients, grants, tokens and keys of OAuth.
