@@ -145,8 +145,8 @@ func (s *statements) bind(query string, args []any) (statement, []any, error) {
 	return s.bound(query, values, types)
 }
 
-// values converts the arguments of a statement, and returns the type of each: n for NULL, i, f, t, x, or b for a
-// boolean.
+// values converts the arguments of a statement, and returns the type of each: n for NULL, i, f, t, x, b for a boolean,
+// or u for a text that no stored one can equal.
 func values(query string, args []any) (values []any, types []byte, err error) {
 	values, types = make([]any, len(args)), make([]byte, len(args))
 	for i, arg := range args {
@@ -176,7 +176,7 @@ func values(query string, args []any) (values []any, types []byte, err error) {
 					return nil, nil, &Error{Op: "exec", kind: db.ErrConstraint,
 						err: fmt.Errorf("argument %d is not UTF-8, or has U+0000: %.100q", i+1, v)}
 				}
-				types[i] = 'n' // no stored text equals it
+				types[i] = 'u'
 			}
 		default:
 			types[i] = 'x'
@@ -210,6 +210,9 @@ func isBoolean(arg any) bool {
 	}
 	return false
 }
+
+// nulls are literals in place of parameters.
+var nulls = map[byte]string{'n': `NULL`, 'u': `(NULL::text COLLATE "C")`}
 
 var casts = map[byte]string{'i': `::int8`, 'f': `::float8`, 't': `::text COLLATE "C"`, 'x': `::bytea`, 'b': ``}
 
@@ -265,8 +268,8 @@ func withParameters(query, types string) (statement, error) {
 		if n < 1 || n > len(types) {
 			return st, fmt.Errorf("postgres: the statement has a parameter %d, and %d arguments: %w", n, len(types), errTooFew)
 		}
-		if types[n-1] == 'n' {
-			text.WriteString(`NULL`)
+		if null := nulls[types[n-1]]; null != "" {
+			text.WriteString(null)
 			continue
 		}
 		if places[n] == 0 {

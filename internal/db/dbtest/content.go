@@ -358,6 +358,7 @@ func metadata(t *testing.T, d db.DB) {
 			"a number beyond":   {db.Key + db.KeyIsNumber + ` AND e.value >= ` + db.Scalar + `)`, []any{"k", int64(2)}, "b c"},
 			"a fraction beyond": {db.Key + db.KeyIsNumber + ` AND e.value > ` + db.Scalar + `)`, []any{"k", 2.5}, "c"},
 			"a text beyond":     {db.Key + db.KeyIsText + ` AND e.value >= ` + db.Scalar + `)`, []any{"k", "w"}, "a c"},
+			"no stored text":    {db.Key + `e.value = ` + db.Scalar + `)`, []any{"k", "x\x00"}, ""},
 			"a key that is set": {db.KeyIsSet, []any{"k"}, "a b c"},
 			"no key":            {db.KeyIsSet, []any{"none"}, ""},
 			"a module":          {`lower(` + db.Module + `) = ?`, []any{"motor"}, "a"},

@@ -56,6 +56,7 @@ func ownIndex(t *testing.T, d db.DB) {
 			"some of both":      {`o.key = ? AND o.value IN ` + db.Values, []any{"k", `["x",2]`}, "a b c"},
 			"a number beyond":   {`o.key = ? AND ` + db.OwnIsNumber + ` AND o.value >= ` + db.Scalar, []any{"k", 1.75}, "b c"},
 			"a text beyond":     {`o.key = ? AND ` + db.OwnIsText + ` AND o.value > ` + db.Scalar, []any{"k", "w"}, "a c"},
+			"no stored text":    {`o.key = ? AND o.value = ` + db.Scalar, []any{"k", "x\x00"}, ""},
 			"no text beyond":    {`o.key = ? AND ` + db.OwnIsText + ` AND o.value > ` + db.Scalar, []any{"k", "é"}, ""},
 			"a key that is set": {`o.key = ? AND o.value <> ` + db.OwnOfLong, []any{"k"}, "a b c e f i"},
 			"long metadata":     {`o.key = '' AND o.value = ` + db.OwnOfLong, nil, "g"},
