@@ -124,6 +124,58 @@ func TestAViolationWithoutTimeToRunAgainIsBusy(t *testing.T) {
 	}
 }
 
+// PostgreSQL answers the COMMIT of a transaction in which something has failed with ROLLBACK, and not with an error.
+func TestACommitThatIsARollbackIsAnError(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	err = d.Write(t.Context(), func(tx db.Tx) error {
+		_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES ('a', 1)`)
+		postgres.Fail(tx)
+		return err
+	})
+	if !errors.Is(err, db.ErrInterrupted) || errors.Is(err, db.ErrOutcomeUnknown) {
+		t.Errorf("got %v, want %v", err, db.ErrInterrupted)
+	}
+}
+
+// A Write that would have to run again returns the error of its context if that has ended, also after its patience.
+func TestAWriteWhoseContextHasEndedReturnsItsError(t *testing.T) {
+	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	d.SetPatience(300 * time.Millisecond)
+	set := func(tx db.Tx) error {
+		_, err := tx.Exec(`INSERT INTO setting (key, value) VALUES ('row', 1)
+			ON CONFLICT (key) DO UPDATE SET value = setting.value + 1`)
+		return err
+	}
+	if err := d.Write(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err = d.Write(ctx, func(tx db.Tx) error {
+		if err := tx.QueryRow(`SELECT value FROM setting WHERE key = 'row'`).Scan(new(int)); err != nil {
+			return err
+		}
+		if err := d.Write(t.Context(), set); err != nil {
+			return err
+		}
+		err := set(tx) // cannot be serialized
+		time.Sleep(400 * time.Millisecond)
+		cancel()
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+}
+
 // Nested calls with contexts from outside may need more connections than there are.
 func TestACallWaitsALimitedTimeForAConnection(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
@@ -152,6 +204,11 @@ func TestReadsAndWritesLeaveConnectionsToEachOther(t *testing.T) {
 	}
 	defer d.Close()
 	d.SetPatience(500 * time.Millisecond)
+	release, err := postgres.Hold(t.Context(), d) // the announcer's
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
 	reads, writes := 0, 0
 	var reading, writing func(db.Tx) error
 	writing = func(db.Tx) error {

@@ -102,7 +102,7 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	if readers <= 0 {
 		readers = max(4, runtime.GOMAXPROCS(0))
 	}
-	config.MaxConns = max(config.MaxConns, int32(readers)+writers+1)
+	config.MaxConns = max(config.MaxConns, int32(readers)+writers+others)
 	config.ConnConfig.RuntimeParams["jit"] = "off" // it takes longer than most statements
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "souvenir"
@@ -123,7 +123,7 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 		return nil, classify("open", err)
 	}
 	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
-		reading: make(chan struct{}, config.MaxConns-writers-1), hurried: make(chan struct{}, 1), readOnly: o.ReadOnly,
+		reading: make(chan struct{}, config.MaxConns-writers-others), hurried: make(chan struct{}, 1), readOnly: o.ReadOnly,
 		lockTimeout: lockTimeout, patience: patience, answerTime: answerTime, log: o.Logger,
 		ahead: ahead{all: map[string]*list.Element{}}}
 	if d.log == nil {
@@ -133,8 +133,10 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	return d, nil
 }
 
-// writers is how many connections Writes may have, besides those for reading.
-const writers = 8
+const (
+	writers = 8 // connections that Writes may have, besides those for reading
+	others  = 2 // one for a Write of db.Hurried, and one for the announcer
+)
 
 // ReadOnly reports whether every Write returns db.ErrReadOnly.
 func (d *DB) ReadOnly() bool { return d.readOnly }
@@ -296,6 +298,9 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 		if !rerun {
 			return err
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if time.Since(began) > d.patience {
 			return outOfTime(err)
 		}
@@ -370,9 +375,11 @@ func (tx *Tx) commit() error {
 		return tx.failed("commit", net.ErrClosed)
 	}
 	if len(tx.pending) == 0 {
-		_, err := tx.conn.PgConn().Exec(ctx, "COMMIT").ReadAll()
-		tx.over = err == nil
-		return tx.failed("commit", tx.uncommitted(err))
+		results, err := tx.conn.PgConn().Exec(ctx, "COMMIT").ReadAll()
+		if err != nil {
+			return tx.failed("commit", tx.uncommitted(err))
+		}
+		return tx.committed(results[0].CommandTag)
 	}
 	tx.begun = true
 	batch := &pgx.Batch{}
@@ -383,12 +390,25 @@ func (tx *Tx) commit() error {
 		_ = answers.Close() // the error counts
 		return err
 	}
-	_, err := answers.Exec()
+	tag, err := answers.Exec()
 	if closed := answers.Close(); err == nil {
 		err = closed
 	}
-	tx.over = err == nil
-	return tx.failed("commit", tx.uncommitted(err))
+	if err != nil {
+		return tx.failed("commit", tx.uncommitted(err))
+	}
+	return tx.committed(tag)
+}
+
+// committed looks at the answer to a COMMIT. PostgreSQL answers that of a transaction in which something has failed
+// with ROLLBACK, and not with an error.
+func (tx *Tx) committed(tag pgconn.CommandTag) error {
+	tx.over = true
+	if tag.String() == "COMMIT" {
+		return nil
+	}
+	return tx.failed("commit", &Error{Op: "commit", kind: db.ErrInterrupted,
+		err: fmt.Errorf("the database has undone the transaction: it answered %q", tag)})
 }
 
 // extended returns a context that ends some time after another one.

@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Unanswered exports unanswered for tests.
@@ -43,4 +45,18 @@ func (d *DB) WithoutWrites(ctx context.Context) error {
 	}
 	defer tx.rollback()
 	return d.withoutWrites(tx)
+}
+
+// Fail makes a statement fail without the transaction's knowledge.
+func Fail(tx db.Tx) {
+	_, _ = tx.(*Tx).conn.PgConn().Exec(tx.Context(), `SELECT 1 / 0`).ReadAll()
+}
+
+// Hold takes a connection without a turn, as the announcer does, until its result is called.
+func Hold(ctx context.Context, d *DB) (release func(), err error) {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return conn.Release, nil
 }

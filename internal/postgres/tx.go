@@ -290,15 +290,15 @@ func (tx *Tx) send(st statement, args []any, most int, result *db.Result, ahead 
 	}
 	tx.violated = tx.violated || errors.Is(err, db.ErrUnique) || errors.Is(err, db.ErrForeignKey)
 	if guarded && tx.rerun == nil && tx.ctx.Err() == nil && !tx.conn.IsClosed() {
-		if _, undo := tx.conn.Exec(tx.ctx, "ROLLBACK TO "+guard); undo != nil {
-			return nil, errors.Join(err, tx.failed("exec", undo))
+		if undo := tx.command("ROLLBACK TO " + guard + "; RELEASE " + guard); undo != nil {
+			return nil, errors.Join(err, undo)
 		}
 		tx.lost = nil
 	}
 	return nil, err
 }
 
-// answered reads the answers to a statement, maybe within its savepoint. guarded: the savepoint was made.
+// answered reads the answers to a statement, maybe within its savepoint. guarded: the savepoint is still there.
 func (tx *Tx) answered(answers pgx.BatchResults, within bool, most int, result *db.Result) (guarded bool,
 	all [][]driver.Value, err error) {
 	if within {
@@ -319,7 +319,7 @@ func (tx *Tx) answered(answers pgx.BatchResults, within bool, most int, result *
 	if within {
 		_, err = answers.Exec()
 	}
-	return within, all, err
+	return within && err != nil, all, err
 }
 
 // failed classifies the error of a statement, and remembers what it means for the transaction.
