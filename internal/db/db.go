@@ -12,11 +12,12 @@ import (
 // DB runs transactions. It is safe for concurrent use.
 type DB interface {
 	// Read runs fn in a read transaction: all its statements see one snapshot, taken by the first of them. So do Words,
-	// Vectors and Changes. It never waits for writers, except in a database in memory, which has only one handle. When
-	// ctx ends, a running statement is interrupted, later ones fail with ctx's error, and Read returns that error, not
-	// fn's result. fn must not call Read, Write or Close. It runs once, so it may pass on rows as it reads them. If an
-	// engine loses the snapshot, this statement and all later ones fail: with ErrUnavailable if the connection has ended,
-	// with ErrInterrupted if the database or its operator ended the transaction. Otherwise Read returns fn's result.
+	// Vectors and Changes. It never waits for writers, except in a database in memory, which has only one handle. It may
+	// wait a limited time for a change of the schema, and then the statement fails with ErrBusy. When ctx ends, a running
+	// statement is interrupted, later ones fail with ctx's error, and Read returns that error, not fn's result. fn must
+	// not call Read, Write or Close. It runs once, so it may pass on rows as it reads them. If an engine loses the
+	// snapshot, this statement and all later ones fail: with ErrUnavailable if the connection has ended, with
+	// ErrInterrupted if the database or its operator ended the transaction. Otherwise Read returns fn's result.
 	Read(ctx context.Context, fn func(Tx) error) error
 
 	// Write runs fn in a serializable transaction and returns nil only when its work is durable. After an error nothing

@@ -9,9 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ahead records what transactions have read, by key; see package expected. The next transaction with the same key reads
-// the same with its first statement. Each of these statements has the arguments with which it would be sent anyway, on
-// the same snapshot: so it may be of no use, but not wrong. If one fails, the transaction begins anew without them.
+// ahead records what transactions have read, by key; see package readahead. The next transaction with the same key
+// reads the same with its first statement. Each of these statements has the arguments with which it would be sent
+// anyway, on the same snapshot: so it may be of no use, but not wrong. If one fails, the transaction begins anew
+// without them.
 type ahead struct {
 	mu    sync.Mutex
 	all   map[string]*list.Element // of plans
@@ -123,9 +124,7 @@ func (tx *Tx) expect(key string) {
 
 // readsAhead reports whether statements may be read ahead. Behind the second wall they could be those of another
 // caller.
-func (tx *Tx) readsAhead() bool {
-	return !tx.d.walled && tx.conn.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
-}
+func (tx *Tx) readsAhead() bool { return tx.d.sessions && !tx.d.walled }
 
 // beginAnew begins a transaction again after its first statement failed together with the reads ahead. It returns false
 // if that is of no use.

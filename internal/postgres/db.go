@@ -17,6 +17,7 @@ import (
 	"net"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -37,6 +38,7 @@ type DB struct {
 	writing    chan struct{} // the same for Writes
 	hurried    chan struct{} // the same for those of db.Hurried
 	readOnly   bool
+	sessions   bool  // connections are sessions of the server, and not of a pooler of transactions
 	ofKeys     bool  // it has user keys, and not a store; see keys.go
 	walled     bool  // policies hold for the role of the connections; see wall.go
 	near       *near // nil: there is no index of vectors; see near.go
@@ -44,10 +46,11 @@ type DB struct {
 	distributed bool
 	version     int // of the schema that this program knows; 0: not looked at yet
 	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
-	// ErrBusy.
+	// ErrBusy. A Read, which waits only for a change of the schema, waits as long.
 	lockTimeout time.Duration
 	patience    time.Duration // how long a call waits for a connection, and a Write runs again
 	answerTime  time.Duration // how long a COMMIT waits for its answer once its context has ended
+	upgrading   upgrading
 	log         *slog.Logger
 	name        string
 	schema      string
@@ -109,9 +112,14 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	}
 	// The other modes are for poolers of transactions. There, a request to cancel may reach another client's statement,
 	// and has ended PgBouncer 1.18: so a statement ends with its connection.
-	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+	sessions := config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement
+	if sessions {
 		// Planning takes longer than running most statements. A pooler would have to know this parameter.
 		config.ConnConfig.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
+		// The driver prepares a statement before its transaction begins, and that may wait for a lock, too.
+		if config.ConnConfig.RuntimeParams["lock_timeout"] == "" {
+			config.ConnConfig.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockTimeout.Milliseconds(), 10)
+		}
 		config.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 			return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: 2 * time.Second}
 		}
@@ -124,8 +132,10 @@ func connect(ctx context.Context, url string, o db.Opening) (*DB, error) {
 	}
 	d := &DB{pool: pool, statements: newStatements(maxStatements), writing: make(chan struct{}, writers),
 		reading: make(chan struct{}, config.MaxConns-writers-others), hurried: make(chan struct{}, 1), readOnly: o.ReadOnly,
+		sessions:    sessions,
 		lockTimeout: lockTimeout, patience: patience, answerTime: answerTime, log: o.Logger,
-		ahead: ahead{all: map[string]*list.Element{}}}
+		upgrading: upgrading{lock: 2 * time.Second, pause: time.Second, patience: 10 * time.Minute},
+		ahead:     ahead{all: map[string]*list.Element{}}}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -186,7 +196,7 @@ func (d *DB) Read(ctx context.Context, fn func(db.Tx) error) (err error) {
 		return err
 	}
 	tx := &Tx{d: d, conn: conn.Conn(), ctx: context.WithValue(ctx, inside{d}, true), seen: newSeen(),
-		pending: d.beginning("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")}
+		pending: d.beginning("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", d.lockWaits()...)}
 	defer d.leave(tx, conn)
 	tx.expect(readahead.NextKey(ctx))
 	err = fn(tx)

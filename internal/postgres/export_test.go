@@ -60,3 +60,21 @@ func Hold(ctx context.Context, d *DB) (release func(), err error) {
 	}
 	return conn.Release, nil
 }
+
+// SetUpgrading sets how long a migration waits for a lock, pauses, and tries again.
+func (d *DB) SetUpgrading(lock, pause, patience time.Duration) {
+	d.upgrading = upgrading{lock, pause, patience}
+}
+
+// Migrate runs one more migration.
+func (d *DB) Migrate(ctx context.Context, script string) error {
+	steps, err := loadMigrations()
+	if err != nil {
+		return err
+	}
+	next := migration{number: steps[len(steps)-1].number + 1, name: "next", sql: script}
+	return d.migrateBy(ctx, append(steps, next), db.Opening{})
+}
+
+// OneAtATime is the lock of a migration.
+var OneAtATime = oneAtATime(migrating)

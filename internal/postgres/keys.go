@@ -133,8 +133,7 @@ func (k *Keys) prepare(ctx context.Context, readOnly bool) error {
 		return nil
 	}
 	// One process at a time makes them: the script is one transaction.
-	_, err = conn.Conn().PgConn().Exec(ctx, fmt.Sprintf(`SELECT pg_advisory_xact_lock(%d); %s`, makingKeys,
-		keysSchema)).ReadAll()
+	_, err = conn.Conn().PgConn().Exec(ctx, oneAtATime(makingKeys)+"; "+keysSchema).ReadAll()
 	return classify("open", err)
 }
 

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -53,12 +55,32 @@ func loadMigrations() ([]migration, error) {
 // migrating is the key of the lock under which one process at a time changes the schema.
 const migrating = 0x5375766e
 
-// migrate makes the schema, or brings it up to date, in one transaction.
-func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
+// oneAtATime returns statements that take the lock of a key for the current schema, until the end of the transaction.
+// Programs from before 2026-11-30 lock the key itself, for the whole database: the shared lock keeps them out, and lets
+// programs with other schemas go on.
+func oneAtATime(key int64) string {
+	return fmt.Sprintf("SELECT pg_advisory_xact_lock_shared(%[1]d); "+
+		"SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), %[1]d))", key)
+}
+
+// upgrading limits the waits of a migration for the locks of others, such as that of an export, which reads for long.
+// Reads and Writes wait behind it meanwhile.
+type upgrading struct {
+	lock     time.Duration // for each lock
+	pause    time.Duration // at least, before it tries again; at most three times as long
+	patience time.Duration // in all
+}
+
+// migrate makes the schema, or brings it up to date.
+func (d *DB) migrate(ctx context.Context, o db.Opening) error {
 	steps, err := loadMigrations()
 	if err != nil {
 		return err
 	}
+	return d.migrateBy(ctx, steps, o)
+}
+
+func (d *DB) migrateBy(ctx context.Context, steps []migration, o db.Opening) (err error) {
 	latest := steps[len(steps)-1].number
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -88,29 +110,113 @@ func (d *DB) migrate(ctx context.Context, o db.Opening) (err error) {
 		return &Error{Op: "open", kind: db.ErrOlder,
 			err: fmt.Errorf("the schema has version %d, but a read-only store needs %d", version, latest)}
 	}
-	tx := &Tx{d: d, conn: conn.Conn(), ctx: ctx, writable: true, begun: true}
-	if err := tx.command(fmt.Sprintf("BEGIN; SET LOCAL citus.enable_unsafe_triggers = on; "+
-		"SELECT pg_advisory_xact_lock(%d)", migrating)); err != nil {
-		return err
+	for began, again := time.Now(), false; ; again = true {
+		holders, err := d.tryMigrating(ctx, conn.Conn(), steps, o, again)
+		if !errors.Is(err, db.ErrBusy) {
+			return err
+		}
+		if time.Since(began) > d.upgrading.patience {
+			return &Error{Op: "migrate", kind: db.ErrBusy, err: fmt.Errorf("for %v other transactions held what the upgrade "+
+				"of the schema has to lock, at last %s; nothing was changed; end them, or start again once they have ended",
+				d.upgrading.patience, holders)}
+		}
+		d.log.WarnContext(ctx, "the upgrade of the schema waits for other transactions", "schema", d.schema,
+			"transactions", holders)
+	}
+}
+
+// tryMigrating runs the migrations in one transaction. If it cannot have a lock soon, the error is db.ErrBusy, and
+// holders says who has it. It pauses first if it was so before, or if it had to wait for another process that migrates:
+// then the others' calls go on.
+func (d *DB) tryMigrating(ctx context.Context, conn *pgx.Conn, steps []migration, o db.Opening, again bool) (
+	holders string, err error) {
+	tx := &Tx{d: d, conn: conn, ctx: ctx, writable: true, begun: true}
+	began := time.Now()
+	if err := tx.command("BEGIN; SET LOCAL citus.enable_unsafe_triggers = on; SET LOCAL lock_timeout = 0; " +
+		oneAtATime(migrating)); err != nil {
+		return "", err
 	}
 	defer tx.rollback()
-	if version, err = schemaVersion(ctx, conn.Conn()); err != nil { // another process may have been faster
-		return err
+	latest := steps[len(steps)-1].number
+	version, err := schemaVersion(ctx, conn) // another process may have been faster
+	switch {
+	case err != nil || version == latest:
+		return "", err
+	case version > latest:
+		return "", newer(version, latest)
+	case again || time.Since(began) > d.upgrading.lock:
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(d.upgrading.pause + rand.N(2*d.upgrading.pause)):
+		}
 	}
-	if version > latest {
-		return newer(version, latest)
+	limit := fmt.Sprintf("SET LOCAL lock_timeout = %d", d.upgrading.lock.Milliseconds())
+	if d.distributed { // the worker gets it, too
+		limit = "SET LOCAL citus.propagate_set_commands = 'local'; " + limit
 	}
-	if err := d.withoutWrites(tx); err != nil {
-		return err
+	for _, text := range d.scriptParts(limit) {
+		if err := tx.command(text); err != nil {
+			return "", err
+		}
 	}
-	if err := tx.upgrade(steps, version, o); err != nil {
-		return err
+	watched, err := d.watchHolders(ctx, conn)
+	if err != nil {
+		return "", err
 	}
-	if err := tx.commit(); err != nil {
-		return err
+	err = d.withoutWrites(tx)
+	if err == nil {
+		err = tx.upgrade(steps, version, o)
 	}
-	d.log.InfoContext(ctx, "schema migrated", "schema", d.schema, "from", version, "to", latest)
-	return nil
+	if err == nil {
+		err = tx.commit()
+	}
+	holders = watched()
+	if err == nil {
+		d.log.InfoContext(ctx, "schema migrated", "schema", d.schema, "from", version, "to", latest)
+	}
+	return holders, err
+}
+
+// holders describes the transactions that hold up a process of the server.
+const holders = `SELECT coalesce(string_agg(format('%s (process %s, %s, for %s)',
+		coalesce(nullif(a.application_name, ''), 'a program without a name'), b.pid, coalesce(a.state, 'hidden'),
+		coalesce(date_trunc('second', clock_timestamp() - a.xact_start)::text, 'a hidden time')), ', '
+		ORDER BY a.xact_start, b.pid), '')
+	FROM unnest(pg_blocking_pids($1)) b (pid) LEFT JOIN pg_stat_activity a ON a.pid = b.pid`
+
+// watchHolders looks for the transactions that hold up a connection. Its result ends this and returns the last ones.
+func (d *DB) watchHolders(ctx context.Context, conn *pgx.Conn) (watched func() string, err error) {
+	var waiting int
+	if err := conn.QueryRow(ctx, `SELECT pg_backend_pid()`).Scan(&waiting); err != nil {
+		return nil, classify("open", err)
+	}
+	last := "some that this server does not know"
+	end, ended := make(chan struct{}), make(chan struct{})
+	look := func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.upgrading.lock)
+		defer cancel()
+		var found string
+		if err := d.pool.QueryRow(ctx, holders, waiting).Scan(&found); err == nil && found != "" {
+			last = found
+		}
+	}
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			case <-time.After(d.upgrading.lock / 4):
+				look()
+			}
+		}
+	}()
+	return func() string {
+		close(end)
+		<-ended
+		return last
+	}, nil
 }
 
 // checkDatabase refuses a database that treats texts differently, and reads the names of the server and schema.
