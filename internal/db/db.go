@@ -103,7 +103,8 @@ type Rows interface {
 	// Scan copies the columns of the current row into dest: pointers to integers, floats, strings, byte slices, booleans
 	// (from 0 and 1), any, types of those kinds, sql.Scanner, or pointers to pointers, which become nil for NULL, as do
 	// byte slices and any. ErrMisfit is the error for NULL in any other destination, for a text or a fraction in an
-	// integer, and for an integer in a type that is too small for it. Byte slices are copies.
+	// integer, and for an integer in a type that is too small for it. Byte slices are copies. Scan may be called again for
+	// the same row; without a current row, before Next and after it has returned false or Close, it is an error.
 	Scan(dest ...any) error
 	// Err returns the error that ended the iteration, nil at a regular end.
 	Err() error
@@ -121,7 +122,7 @@ type Row interface {
 type Result struct {
 	// RowsAffected counts the rows that the statement inserted, updated or deleted, including rows that an update set to
 	// the values they already had. Rows that ON CONFLICT left as they were do not count, nor do rows that triggers and
-	// cascades wrote.
+	// cascades wrote. It is 0 for any other statement, such as a SELECT.
 	RowsAffected int64
 }
 

@@ -6,8 +6,10 @@ import "context"
 // those of its tags. Passages of one partition have ids in one range. A query is a list of terms and matches any of
 // them; an invalid term matches nothing.
 type Words interface {
-	// Put sets the terms of a passage: those of its content and of its tags, separated by spaces. The passage's row must
-	// exist when the transaction ends. Only with replaces may the passage have terms already; these are removed.
+	// Put sets the terms of a passage: those of its content and of its tags, separated by spaces. Only with replaces may
+	// the passage have terms already; these are removed. The passage's row may come later in the transaction, but must
+	// exist at its end. If the row is deleted after Put, the terms go with it. If it is missing otherwise, that is no
+	// error: an engine may keep the terms, until Drop, Clear or the next Put that replaces, or leave them out.
 	Put(passage int64, content, tags string, replaces bool) error
 	// Drop deletes passages. Missing ones are ignored.
 	Drop(passages ...int64) error

@@ -28,6 +28,14 @@ type Rows struct {
 
 // Next moves to the next row.
 func (r *Rows) Next() bool {
+	if r.next() {
+		return true
+	}
+	r.rows, r.at = nil, 0
+	return false
+}
+
+func (r *Rows) next() bool {
 	if r.closed || r.err != nil {
 		return false
 	}
@@ -58,8 +66,8 @@ func (r *Rows) Next() bool {
 
 // Scan copies the columns of the current row.
 func (r *Rows) Scan(dest ...any) error {
-	if r.at == 0 || r.at > len(r.rows) {
-		return fmt.Errorf("postgres: scan: there is no row")
+	if r.at == 0 {
+		return errors.New("postgres: scan: Next has not moved to a row")
 	}
 	return scan(r.rows[r.at-1], dest)
 }

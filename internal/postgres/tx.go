@@ -62,6 +62,9 @@ func (tx *Tx) Exec(query string, args ...any) (db.Result, error) {
 	}
 	var result db.Result
 	_, err = tx.runInto(st, bound, 0, &result)
+	if st.kind != writes {
+		result.RowsAffected = 0 // PostgreSQL counts the rows of a SELECT
+	}
 	return result, err
 }
 

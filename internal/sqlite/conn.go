@@ -77,6 +77,9 @@ func (c *conn) exec(query string, args []any) (db.Result, error) {
 	if err != nil {
 		return db.Result{}, err
 	}
+	if !s.writes {
+		return db.Result{}, nil
+	}
 	affected, _ := r.RowsAffected() // neither driver fails here
 	return db.Result{RowsAffected: affected}, nil
 }
@@ -95,7 +98,7 @@ func (c *conn) execDrain(s *stmt, args []driver.NamedValue) (db.Result, error) {
 	if !errors.Is(err, io.EOF) {
 		return db.Result{}, err
 	}
-	if closed != nil {
+	if closed != nil || !s.writes {
 		return db.Result{}, closed
 	}
 	var r db.Result
@@ -186,6 +189,18 @@ func keepsRows(query string) bool {
 	return false
 }
 
+// writes reports whether the rows of a statement count as affected. After others, SQLite has the count of an earlier
+// one.
+func writes(query string) bool {
+	query = strings.TrimLeft(query, " \t\n")
+	for _, start := range []string{"INSERT", "UPDATE", "DELETE"} {
+		if strings.HasPrefix(query, start) {
+			return true
+		}
+	}
+	return false
+}
+
 func (c *conn) prepared(query string) (*stmt, error) {
 	if s := c.stmts.take(query); s != nil {
 		return s, nil
@@ -198,7 +213,8 @@ func (c *conn) prepared(query string) (*stmt, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stmt{query: query, ds: ds, params: ds.NumInput(), rows: execReturnsRows(ds), keeps: keepsRows(query)}
+	s := &stmt{query: query, ds: ds, params: ds.NumInput(), rows: execReturnsRows(ds), keeps: keepsRows(query),
+		writes: writes(query)}
 	c.stmts.add(s)
 	return s, nil
 }

@@ -18,12 +18,18 @@ type Rows struct {
 	raw     driver.Rows
 	row     []driver.Value
 	fetched bool // row already holds the next row
+	on      bool // Next has moved to row
 	done    bool // all rows are read
 	err     error
 }
 
 // Next moves to the next row. It returns false at the end and on an error; Err tells which.
 func (r *Rows) Next() bool {
+	r.on = r.next()
+	return r.on
+}
+
+func (r *Rows) next() bool {
 	if r.fetched {
 		r.fetched = false
 		return true
@@ -70,10 +76,11 @@ func (r *Rows) fetch() error {
 	return err
 }
 
-// Scan copies the columns of the current row into dest: pointers to integers, floats, strings,
-// byte slices, booleans, any, types of those kinds, sql.Scanner, or pointers to
-// pointers, which become nil for NULL. Blobs are copies, the caller's to keep.
+// Scan copies the columns of the current row.
 func (r *Rows) Scan(dest ...any) error {
+	if !r.on {
+		return errNoRow
+	}
 	if len(dest) != len(r.row) {
 		return fmt.Errorf("sqlite: scan: %d destinations for %d columns", len(dest), len(r.row))
 	}
@@ -84,6 +91,8 @@ func (r *Rows) Scan(dest ...any) error {
 	}
 	return nil
 }
+
+var errNoRow = errors.New("sqlite: scan: Next has not moved to a row")
 
 // Err returns the error that ended the iteration, nil at a regular end.
 func (r *Rows) Err() error { return r.err }
@@ -96,7 +105,7 @@ func (r *Rows) Close() error {
 
 // finish frees the statement for its next use.
 func (r *Rows) finish() {
-	r.done, r.fetched = true, false
+	r.done, r.fetched, r.on = true, false, false
 	if r.raw == nil {
 		return
 	}

@@ -15,6 +15,7 @@ type stmt struct {
 	params int           // the number of parameters, -1: the driver itself checks it
 	rows   bool          // Exec must run it as a query, see execReturnsRows
 	keeps  bool          // it removes no row: see keepsRows
+	writes bool          // its rows count as affected
 	busy   bool          // a Rows is reading from it
 	elem   *list.Element // nil: not cached, closed when released
 }

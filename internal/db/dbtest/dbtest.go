@@ -125,6 +125,8 @@ func Tests(e Engine) []Test {
 		{"long results are whole and in order", func(t *testing.T, d db.DB) { longResults(t, e, d) }},
 		{"words, vectors and changes of many memories", manyPassages},
 		{"a result that fails in its middle says so", failingRows},
+		{"only the current row is scanned", scansWithoutRow},
+		{"words of passages that are missing", wordsOfMissing},
 		{"references that do not hold at the commit", references},
 		{"hints of a context change no result", hintedCalls},
 		{"what is read ahead or kept is not out of date", foreseen},

@@ -221,3 +221,41 @@ func failingRows(t *testing.T, d db.DB) {
 		})
 	}
 }
+
+// scansWithoutRow checks that only the current row can be scanned: not before the first Next, nor after the last one or
+// Close. Results are empty, short, and longer than a portion of a cursor.
+func scansWithoutRow(t *testing.T, d db.DB) {
+	look := func(tx db.Tx) error {
+		for _, length := range []int{0, 1, 450} {
+			for _, early := range []bool{false, true} {
+				what := fmt.Sprintf("of %d rows, closed early: %t", length, early)
+				rows, err := tx.Query(counting+`i FROM n WHERE i <= ?`, length, length)
+				if err != nil {
+					return err
+				}
+				var n int
+				is(t, "Scan before Next "+what, rows.Scan(&n), errAny)
+				read := 0
+				for rows.Next() {
+					read++
+					is(t, "Scan "+what, errors.Join(rows.Scan(&n), rows.Scan(&n)), nil)
+					equal(t, "the row "+what, n, read)
+					if early {
+						break
+					}
+				}
+				if early {
+					is(t, "Close "+what, rows.Close(), nil)
+				}
+				is(t, "Scan after the end "+what, rows.Scan(&n), errAny)
+				equal(t, "Next after the end "+what, rows.Next(), false)
+				is(t, "Scan after another Next "+what, rows.Scan(&n), errAny)
+				is(t, "Err and Close "+what, errors.Join(rows.Err(), rows.Close()), nil)
+				equal(t, "rows "+what, read, map[bool]int{false: length, true: min(length, 1)}[early])
+			}
+		}
+		return nil
+	}
+	read(t, d, look)
+	write(t, d, look)
+}

@@ -55,6 +55,8 @@ func rowsAffected(t *testing.T, d db.DB) {
 		{"a deletion of no row", `DELETE FROM setting WHERE key = ?`, []any{key("none")}, 0},
 		{"a deletion of some", `DELETE FROM setting WHERE key IN (?, ?)`, []any{key("d"), key("e")}, 2},
 		{"a deletion with tags and a passage", `DELETE FROM memory WHERE id = ?`, []any{rows[0]}, 1},
+		{"a query", `SELECT key FROM setting WHERE key LIKE ?`, []any{key("") + "%"}, 0},
+		{"a query with WITH", `WITH a AS (SELECT key FROM setting) SELECT key FROM a`, nil, 0},
 		{"a deletion with all that belongs to it", `DELETE FROM collection`, nil, 1},
 	} {
 		var got db.Result
@@ -64,6 +66,11 @@ func rowsAffected(t *testing.T, d db.DB) {
 		})
 		equal(t, c.what+": rows affected", got.RowsAffected, c.want)
 	}
+	read(t, d, func(tx db.Tx) error {
+		got, err := tx.Exec(`SELECT key FROM setting`)
+		equal(t, "a query in a Read: rows affected", got.RowsAffected, 0)
+		return err
+	})
 	read(t, d, func(tx db.Tx) error {
 		a, err := get(tx, key("a"))
 		c, err2 := get(tx, key("c"))
