@@ -217,7 +217,7 @@ type Condition struct {
 	In  []any // equal to any of these, at most 1,000
 	Not any   // not equal to it, or not set; a slice: equal to none of its elements
 	All []any // for lists: contains all of these, at most 64
-	// Bounds, of one type: numbers, strings, or times.
+	// Bounds, of one type: numbers, strings, or times. Those of importance follow its order: low, medium, high, critical.
 	AtLeast, MoreThan, AtMost, LessThan any
 }
 

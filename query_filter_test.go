@@ -222,6 +222,10 @@ func compareValues(key string, stored, demanded any) (c int, ok bool) {
 	}
 	a, aText := stored.(string)
 	b, bText := demanded.(string)
+	if aText && bText && key == "importance" {
+		order := []string{"low", "medium", "high", "critical"}
+		return slices.Index(order, a) - slices.Index(order, b), true
+	}
 	if aText && bText {
 		return strings.Compare(a, b), true
 	}
@@ -260,7 +264,7 @@ func TestFiltersAgreeWithANaiveImplementation(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	pick := func(list ...any) any { return list[random.IntN(len(list))] }
 	scalar := func() any {
-		return pick(1, 2.5, -3, 0, 1e300, true, false, "x", "y", "", "1", "a", "b", "decision", "active", "p1", "a\x01b",
+		return pick(1, 2.5, -3, 0, 1e300, true, false, "x", "y", "", "1", "a", "b", "low", "critical", "decision", "active", "p1", "a\x01b",
 			"dotted", "2026-03-01T12:00:00Z", nil, 7, "значение", "high")
 	}
 	several := func() []any {

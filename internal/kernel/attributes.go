@@ -12,7 +12,7 @@ import (
 
 // The values of enumerated known keys. Empty means not set.
 var (
-	importances     = []string{"low", "medium", "high", "critical"}
+	Importances     = []string{"low", "medium", "high", "critical"} // in their order
 	Classifications = []string{"do", "dont", "todo", "notes"}
 	RuleTypes       = []string{RuleDo, RuleDont, RuleTodo}
 )
@@ -186,7 +186,7 @@ func (a *Attributes) Check() error {
 	if err := valid.Project(a.ProjectID, a.ProjectName); err != nil {
 		return err
 	}
-	if err := valid.Enum("importance", a.Importance, importances); err != nil {
+	if err := valid.Enum("importance", a.Importance, Importances); err != nil {
 		return err
 	}
 	if err := valid.Enum("classification", a.Classification, Classifications); err != nil {

@@ -21,6 +21,7 @@ type field struct {
 	// compare is the condition that the field, or one of its elements, is beyond a bound.
 	compare func(operator string, bound any) (sql string, args []any)
 	isSet   func() (sql string, args []any)
+	order   []string // all values, the lowest first, where bounds follow this order; else nil
 
 	names *sealedNames // where its values are sealed; else nil
 
@@ -32,7 +33,7 @@ type field struct {
 var knownFields = map[string]field{
 	"event_type":      column("m.event_type", textValue),
 	"state":           column("m.state", textValue),
-	"importance":      column("m.importance", textValue),
+	"importance":      ordered(column("m.importance", textValue), kernel.Importances),
 	"classification":  column("m.classification", textValue),
 	"rule_type":       column("m.rule_type", textValue),
 	"project_id":      projectIDs(),
@@ -154,6 +155,30 @@ func list(memories, expression string, args ...any) field {
 		},
 		isSet: func() (string, []any) { return InRows + memories + `)`, args },
 	}
+}
+
+// ordered compares with bounds by the order of the values.
+func ordered(f field, order []string) field {
+	f.order = order
+	f.compare = func(operator string, bound any) (string, []any) {
+		text, _ := bound.(string)
+		at := slices.Index(order, text)
+		fitting := order[:at]
+		switch operator {
+		case ` >=`:
+			fitting = order[at:]
+		case ` >`:
+			fitting = order[at+1:]
+		case ` <=`:
+			fitting = order[:at+1]
+		}
+		values := make([]any, len(fitting))
+		for i, value := range fitting {
+			values[i] = value
+		}
+		return f.anyOf(values)
+	}
+	return f
 }
 
 // projectIDs compares the id of the project. A value with a slash, which no id has, is OWNER/ID, as in naming.FindID.

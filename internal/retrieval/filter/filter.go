@@ -193,6 +193,9 @@ func (b *conditionBuilder) build(c Condition) error {
 		if err != nil {
 			return err
 		}
+		if text, isText := value.(string); b.field.order != nil && !(isText && slices.Contains(b.field.order, text)) {
+			return fmt.Errorf(" has the bound %s; expected %s", jsonobject.Show(bound.value), fault.OneOf(b.field.order))
+		}
 		k := "text"
 		if _, isText := value.(string); !isText {
 			k = "a number"
