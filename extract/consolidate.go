@@ -294,7 +294,7 @@ func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 		if changed[p.Target] = true; p.Action == Forget {
 			forgotten++
 		}
-		p.Sources, p.Reason = nil, cut(strings.ToValidUTF8(p.Reason, ""), MaxReason)
+		p.Sources, p.Reason = nil, cut(cleaned(p.Reason), MaxReason)
 		allowed = append(allowed, p)
 	}
 	return allowed, false, nil

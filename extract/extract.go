@@ -11,6 +11,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -107,6 +108,14 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }
 
+// cleaned returns a text without what a store refuses: bytes that are not UTF-8, and U+0000.
+func cleaned(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
+}
+
+// isVisible reports whether a character makes a text more than white space, as the store sees it.
+func isVisible(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) }
+
 // writes reports whether the proposal has content.
 func (p *Proposal) writes() bool {
 	return p.Action == Add || p.Action == Update || p.Action == Supersede
@@ -118,12 +127,12 @@ func (p *Proposal) fault() string {
 	switch {
 	case !slices.Contains(actions, p.Action):
 		return "the action is unknown"
-	case writes && strings.TrimSpace(p.Content) == "":
+	case writes && !strings.ContainsFunc(p.Content, isVisible):
 		return "the content is empty"
 	case writes && len(p.Content) > MaxContent:
 		return "the content is too long"
-	case writes && strings.ToValidUTF8(p.Content, "") != p.Content:
-		return "the content is not UTF-8"
+	case writes && cleaned(p.Content) != p.Content:
+		return "the content has U+0000, or is not UTF-8"
 	case p.Action == Add && p.Target != "":
 		return "a new memory has no target"
 	case p.Action != Add && p.Action != None && p.Target == "":

@@ -228,7 +228,8 @@ func TestHostileProposalsAreRefused(t *testing.T) {
 		}
 		for _, p := range []extract.Proposal{{Action: "project-rule", Content: "x"}, {Action: extract.Add},
 			{Action: extract.Add, Content: strings.Repeat("x", extract.MaxContent+1)},
-			{Action: extract.Add, Content: "bad \xff"}, {Action: extract.Add, Content: "x", Confidence: 2},
+			{Action: extract.Add, Content: "bad \xff"}, {Action: extract.Add, Content: "bad \x00"},
+			{Action: extract.Add, Content: "\u200b \ufeff"}, {Action: extract.Add, Content: "x", Confidence: 2},
 			{Action: extract.Add, Content: "x", Target: elsewhere.ID}, {Action: extract.Forget}} {
 			p.Sources = []string{turn.ID}
 			all = append(all, p)
@@ -237,7 +238,7 @@ func TestHostileProposalsAreRefused(t *testing.T) {
 			extract.Proposal{Action: extract.Add, Content: "Of another turn.", Sources: []string{stranger.ID}}), nil
 	}
 	r := learn(t, learner(t, store, extract.Options{Extractor: script(propose)}))
-	if want := 7*4 + 7 + 2; len(r.Refused) != want || len(r.Applied)+len(r.Kept) > 0 || shown != 0 {
+	if want := 7*4 + 9 + 2; len(r.Refused) != want || len(r.Applied)+len(r.Kept) > 0 || shown != 0 {
 		t.Errorf("got %d refused, %d applied, %d kept and %d memories shown, want %d, 0, 0 and 0", len(r.Refused),
 			len(r.Applied), len(r.Kept), shown, want)
 	}
@@ -251,6 +252,34 @@ func TestHostileProposalsAreRefused(t *testing.T) {
 	say(t, store, souvenir.ConversationPlace{}, "Remember a thousand things.")
 	if r := learn(t, learner(t, store, extract.Options{Extractor: script(many)})); len(r.Applied) > extract.MaxProposals {
 		t.Errorf("got %d applied, want at most %d", len(r.Applied), extract.MaxProposals)
+	}
+}
+
+func TestTextsThatAStoreRefusesDoNotStopALearner(t *testing.T) {
+	for _, review := range []bool{false, true} {
+		store := open(t)
+		fact, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: "Anna works in Kiel.",
+			EventType: extract.EventFact})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []extract.Proposal{
+			{Action: extract.Add, Content: "Anna likes tea.", Reason: "She \xffsays\x00 so."},
+			{Action: extract.Forget, Target: fact.ID, Content: "\x00\xff", Reason: "She says\x00 so."},
+		} {
+			say(t, store, souvenir.ConversationPlace{}, "Anna no longer works in Kiel. She likes tea.")
+			r := learn(t, learner(t, store, extract.Options{Review: review, Extractor: propose(p)}))
+			reason := ""
+			for _, a := range r.Applied {
+				reason = a.Proposal.Reason
+			}
+			for _, k := range r.Kept {
+				reason = k.Proposal.Reason
+			}
+			if want := "She says so."; reason != want {
+				t.Errorf("%s with Review %v: got the reason %q and refused %v, want %q", p.Action, review, reason, r.Refused, want)
+			}
+		}
 	}
 }
 

@@ -56,7 +56,7 @@ func (l *Learner) similar(ctx context.Context, s scope, texts []string) ([][]sou
 		some := texts[from:min(len(texts), from+souvenir.MaxQueries)]
 		queries := make([]souvenir.Query, len(some))
 		for i, text := range some {
-			queries[i] = s.query(cut(strings.ToValidUTF8(text, ""), maxQuery))
+			queries[i] = s.query(cut(cleaned(text), maxQuery))
 		}
 		results, err := l.store.SearchBatch(ctx, queries)
 		if errors.Is(err, souvenir.ErrNotFound) { // the collection is made with the first memory
@@ -106,7 +106,7 @@ func (r *run) meet(ctx context.Context, c Conversation, given []Proposal) ([]Pro
 			r.refuse(p, why)
 			continue
 		}
-		p.Reason, p.Group = cut(strings.ToValidUTF8(p.Reason, ""), MaxReason), ""
+		p.Reason, p.Group = cut(cleaned(p.Reason), MaxReason), ""
 		p.about(target)
 		changed[p.Target] = p.Target != "" && p.Action != None
 		allowed = append(allowed, p)
@@ -115,8 +115,8 @@ func (r *run) meet(ctx context.Context, c Conversation, given []Proposal) ([]Pro
 }
 
 func (r *run) refuse(p Proposal, why string) {
-	p.Content = cut(strings.ToValidUTF8(p.Content, ""), MaxContent)
-	p.Reason = cut(strings.ToValidUTF8(p.Reason, ""), MaxReason)
+	p.Content = cut(cleaned(p.Content), MaxContent)
+	p.Reason = cut(cleaned(p.Reason), MaxReason)
 	if len(r.report.Refused) < MaxPending {
 		r.report.Refused = append(r.report.Refused, Refused{p, why})
 	}

@@ -49,9 +49,9 @@ const (
 
 // keep stores a proposal for review.
 func (s scope) keep(ctx context.Context, c change) (Pending, error) {
-	content := c.Content // hooks see it now, and again when it is applied
-	if content == "" {
-		content = "Proposal to " + string(c.Action)
+	content := "Proposal to " + string(c.Action)
+	if c.writes() {
+		content = c.Content // hooks see it now, and again when it is applied
 	}
 	c.Content = ""
 	data, err := json.Marshal(keptProposal{c.Proposal, c.revision, c.was, c.conversation, c.at})
