@@ -134,13 +134,14 @@ func (t *Mover) add(e Entry) (int64, error) {
 	if e.Kind == Collections {
 		item = collection
 	}
+	through := strings.ReplaceAll(strings.ToValidUTF8(t.Through, "\uFFFD"), "\x00", "\uFFFD") // any text of a program
 	return db.Insert(t.Tx, `INSERT INTO trash (uid, kind, item, title, owner_id, collection_id, project_id, collection,
 		project, project_name, data,
 			memories, size, deleted_by, deleted_through, deleted_at, restorable_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
 			0, ?, ?, ?, ?, ?) RETURNING id`,
 		e.ID, string(e.Kind), item, title, e.Owner, db.OrNull(e.CollectionRow), db.OrNull(e.ProjectRow), collection,
 		e.ProjectID, project, data,
-		e.Size, t.Viewer.User, shorten.Characters(t.Through, maxThrough), t.Now, cmp.Or(e.until, t.Until))
+		e.Size, t.Viewer.User, shorten.Characters(through, maxThrough), t.Now, cmp.Or(e.until, t.Until))
 }
 
 // titleOf returns the Markdown heading at the beginning of a memory, or else its beginning as one line.

@@ -84,7 +84,7 @@ func trashListed(f *fixture) {
 	m := p.writer.add(souvenir.NewMemory{Content: "  the  engine\nneeds " + strings.Repeat("oil ", 100),
 		ProjectID: apollo.ID})
 	f.clock.Pass(time.Hour)
-	tool := p.writer.as(souvenir.Access{User: "will", Through: "tool"})
+	tool := p.writer.as(souvenir.Access{User: "will", Through: "tool \xff\x00"})
 	tool.delete(m.ID)
 	entries := p.owner.trash()
 	f.equal("entries", len(entries), 1)
@@ -100,7 +100,7 @@ func trashListed(f *fixture) {
 	f.equal("entry", e, souvenir.TrashEntry{
 		ID: m.ID, Kind: souvenir.TrashMemory, Collection: souvenir.DefaultCollection, ProjectID: "apollo",
 		ProjectName: "Apollo 11", Owner: "olga", Memories: 1,
-		DeletedBy: "will", Through: "tool", DeletedAt: now, Until: now.Add(30 * 24 * time.Hour), Own: true,
+		DeletedBy: "will", Through: "tool \uFFFD\uFFFD", DeletedAt: now, Until: now.Add(30 * 24 * time.Hour), Own: true,
 	})
 	one, err := p.owner.reader.Trash().Get(f.ctx, m.ID)
 	f.check("Trash.Get", err)
