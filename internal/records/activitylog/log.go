@@ -160,21 +160,15 @@ func (l *Log[T]) run() {
 	}
 }
 
-// Flush writes all calls that were waiting when it began.
+// Flush returns once all calls that were added before it are written, those of a batch that is being written included.
 func (l *Log[T]) Flush(ctx context.Context) error {
-	l.mu.Lock()
-	left := len(l.waiting)
-	l.mu.Unlock()
-	if left == 0 {
-		return ctx.Err()
-	}
 	select {
 	case <-l.writing:
 		defer func() { l.writing <- struct{}{} }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for left > 0 {
+	for left := l.Waiting(); left > 0; {
 		n, err := l.writeBatch(ctx)
 		if err != nil || n == 0 {
 			return err

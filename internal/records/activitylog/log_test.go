@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
@@ -67,6 +69,22 @@ func TestCallsAreWrittenInOrderAndInBatches(t *testing.T) {
 		t.Errorf("%d calls are written in the batches %v, and %d wait, want all in three batches", len(f.written),
 			f.flushes, l.Waiting())
 	}
+}
+
+func TestAFlushWaitsForTheBatchThatIsBeingWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &file{}
+		l := activitylog.New(func(ctx context.Context, batch []int, flushes int) error {
+			time.Sleep(time.Second)
+			return f.write(ctx, batch, flushes)
+		}, slog.New(slog.DiscardHandler))
+		fill(t, l, 0, 1)
+		go func() { _ = l.Flush(t.Context()) }()
+		synctest.Wait()
+		if err := l.Flush(t.Context()); err != nil || len(f.written) != 1 {
+			t.Errorf("got %d calls written, %v; want 1 and no error", len(f.written), err)
+		}
+	})
 }
 
 func TestUnwrittenCallsAreRetried(t *testing.T) {
