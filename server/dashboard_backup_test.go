@@ -69,7 +69,7 @@ func TestBackupsOfADatabaseAreItsOwn(t *testing.T) {
 		"in memory only", "the file")
 	servertest.CheckPage(w, p)
 	csrf := url.Values{"csrf": {p.Hidden().Get("csrf")}}
-	servertest.CheckPage(w, ada.Post("/backup/download", csrf).Expect(http.StatusBadRequest, "pg_dump"))
+	servertest.CheckPage(w, ada.Post("/backup/download", csrf).Expect(http.StatusBadRequest, "own tools"))
 }
 
 // Everything that an admin can have done to the file is done, one after the other, and reported.
