@@ -60,8 +60,9 @@ type Check interface {
 	// Damaged reports whether an error of reading or repairing means that stored data is damaged, and not that the
 	// database is unavailable.
 	Damaged(err error) bool
-	// Reindex rebuilds the indexes of tables.
-	Reindex(tx Tx) error
+	// Reindex rebuilds the indexes of tables, in transactions of its own. On a server, Reads and Writes go on meanwhile;
+	// on a file, Writes wait.
+	Reindex(ctx context.Context) error
 }
 
 // Encrypted is a DB whose file is encrypted under a master key of some type. Only SQLite has it: [Opening] has no key.
@@ -175,9 +176,9 @@ func (u Upkeep) Damaged(err error) bool {
 }
 
 // Reindex is [Check.Reindex], or ErrUnsupported.
-func (u Upkeep) Reindex(tx Tx) error {
+func (u Upkeep) Reindex(ctx context.Context) error {
 	if u.Check == nil {
 		return ErrUnsupported
 	}
-	return u.Check.Reindex(Stored(tx))
+	return u.Check.Reindex(ctx)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -20,6 +22,11 @@ const tables = `SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 
 // Compact runs VACUUM on each table. It makes room for new rows; VACUUM FULL, which gives it back to the system, locks
 // tables for long and is left to operators.
 func (d *DB) Compact(ctx context.Context) error {
+	return d.outside(ctx, func(conn *pgx.Conn) error { return each(ctx, conn, tables, `VACUUM (ANALYZE) %s`) })
+}
+
+// outside runs fn on a connection, outside of transactions.
+func (d *DB) outside(ctx context.Context, fn func(conn *pgx.Conn) error) error {
 	if d.readOnly {
 		return db.ErrReadOnly
 	}
@@ -32,20 +39,23 @@ func (d *DB) Compact(ctx context.Context) error {
 		return err
 	}
 	defer conn.Release()
-	rows, err := conn.Query(ctx, tables)
-	if err != nil {
-		return classify("compact", err)
-	}
-	names, err := collect(rows, 0)
-	if err != nil {
-		return classify("compact", err)
-	}
-	for _, name := range names {
-		if _, err := conn.Exec(ctx, fmt.Sprint("VACUUM (ANALYZE) ", name[0])); err != nil {
-			return d.unavailable(ctx, err)
-		}
+	if err := fn(conn.Conn()); err != nil {
+		return d.unavailable(ctx, err)
 	}
 	return nil
+}
+
+// each runs a statement for each name that a query returns.
+func each(ctx context.Context, conn *pgx.Conn, names, statement string) error {
+	rows, err := conn.Query(ctx, names)
+	if err != nil {
+		return err
+	}
+	all, err := collect(rows, 0)
+	for i := 0; i < len(all) && err == nil; i++ {
+		_, err = conn.Exec(ctx, fmt.Sprintf(statement, all[i][0]))
+	}
+	return err
 }
 
 // Size returns the size of the store's tables and indexes.
@@ -114,16 +124,28 @@ func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 	return broken, nil
 }
 
-// Reindex rebuilds the indexes of all tables.
-func (d *DB) Reindex(tx db.Tx) error {
-	names, err := db.Column[string](tx, tables)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if _, err := tx.Exec(`REINDEX TABLE ` + name); err != nil {
-			return err
+// Reindex rebuilds the indexes of all tables, one after the other, while others read and write. It waits for their
+// transactions, such as an export. PostgreSQL leaves out indexes that are not valid, so these come first; what an
+// interrupted Reindex has left is of no use.
+func (d *DB) Reindex(ctx context.Context) error {
+	return d.outside(ctx, func(conn *pgx.Conn) error {
+		if d.sessions {
+			if _, err := conn.Exec(ctx, `SET lock_timeout = 0`); err != nil {
+				return err
+			}
+			defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), `RESET lock_timeout`) }()
 		}
-	}
-	return nil
+		err := each(ctx, conn, invalid+`c.relname ~ '_cc(new|old)[0-9]*$'`, `DROP INDEX %s`)
+		if err == nil {
+			err = each(ctx, conn, invalid+`true`, `REINDEX INDEX CONCURRENTLY %s`)
+		}
+		if err == nil {
+			err = each(ctx, conn, tables, `REINDEX TABLE CONCURRENTLY %s`)
+		}
+		return err
+	})
 }
+
+// invalid selects the indexes that are not valid; a condition follows.
+const invalid = `SELECT quote_ident(c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+	JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND NOT i.indisvalid AND `

@@ -2,11 +2,13 @@ package postgres_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -86,6 +88,68 @@ func TestADatabaseOfAnotherEncodingOrCollationIsRefused(t *testing.T) {
 		if _, err := conn.Exec(ctx, "DROP DATABASE "+database+" WITH (FORCE)"); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Reads and Writes go on while indexes are rebuilt, also while that waits for a long transaction.
+func TestCallsGoOnWhileIndexesAreRebuilt(t *testing.T) {
+	address := pgtest.Address(t)
+	pgtest.Altered(address)
+	d, err := postgres.Open(t.Context(), address+"&lock_timeout=300", db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	program, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = program.Close(context.Background()) }()
+	for _, script := range []string{`CREATE INDEX left_ccnew1 ON memory_tag (position)`,
+		`UPDATE pg_index SET indisvalid = false WHERE indexrelid IN ('memory_tag_tag'::regclass, 'left_ccnew1'::regclass)`,
+		`BEGIN; UPDATE memory SET revision = revision`} {
+		if _, err := program.Exec(t.Context(), script); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rebuilt := make(chan error, 1)
+	go func() { rebuilt <- d.Reindex(t.Context()) }()
+	calls := func() {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for _, table := range []string{"activity", "audit", "collection", "memory", "memory_tag"} {
+			err := d.Read(ctx, func(tx db.Tx) error {
+				return tx.QueryRow(`SELECT count(*) FROM ` + table).Scan(new(int))
+			})
+			if err != nil {
+				t.Errorf("a Read of %s meanwhile: got %v, want no error", table, err)
+			}
+		}
+		if err := d.Write(ctx, func(tx db.Tx) error {
+			_, err := addMemory(tx, rand.Text())
+			return err
+		}); err != nil {
+			t.Errorf("a Write meanwhile: got %v, want no error", err)
+		}
+	}
+	for began := time.Now(); time.Since(began) < time.Second; {
+		calls()
+	}
+	select {
+	case err := <-rebuilt:
+		t.Errorf("it has ended beside a long transaction, with %v; want it to wait", err)
+	default:
+	}
+	if _, err := program.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-rebuilt; err != nil {
+		t.Errorf("got %v, want no error", err)
+	}
+	if got := pgtest.Query(t, address, `SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+		WHERE i.indrelid = 'memory_tag'::regclass AND NOT i.indisvalid OR c.relname = 'left_ccnew1'`); len(got) != 0 {
+		t.Errorf("indexes that are not valid, or left over: got %v, want none", got)
 	}
 }
 

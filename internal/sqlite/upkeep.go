@@ -119,7 +119,9 @@ func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 }
 
 // Reindex rebuilds all indexes of the file.
-func (d *DB) Reindex(tx db.Tx) error {
-	_, err := tx.Exec(`REINDEX`)
-	return err
+func (d *DB) Reindex(ctx context.Context) error {
+	return d.Write(ctx, func(tx db.Tx) error {
+		_, err := tx.Exec(`REINDEX`)
+		return err
+	})
 }

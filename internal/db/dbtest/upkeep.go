@@ -35,7 +35,7 @@ func upkeep(t *testing.T, d db.DB) {
 	}
 	is(t, "Compact", u.Compact(t.Context()), unless(u.Space != nil))
 	is(t, "Flush", u.Flush(t.Context()), unless(u.File != nil))
-	is(t, "Reindex", d.Write(t.Context(), u.Reindex), unless(u.Check != nil))
+	is(t, "Reindex", u.Reindex(t.Context()), unless(u.Check != nil))
 	is(t, "Scratch", db.Scratch(t.Context(), d, func(tx db.Tx) error {
 		problems, err := u.Problems(tx, 10)
 		equal(t, "problems", fmt.Sprint(problems), "[]")
