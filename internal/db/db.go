@@ -223,7 +223,8 @@ type hurried struct{}
 
 // Hurried marks the writes of a context, which run one at a time and hold up many calls. Each waits for a lock for at
 // most the given time, and then fails with ErrBusy. If the context has a deadline, the write does not wait much past it
-// for the answer to its COMMIT, either. An engine keeps a connection for such a write besides all others.
+// for the answer to its COMMIT, either. An engine keeps a connection for such a write besides all others. Only an
+// [Ungrouped] engine gets such writes.
 func Hurried(ctx context.Context, locks time.Duration) context.Context {
 	return context.WithValue(ctx, hurried{}, locks)
 }

@@ -11,7 +11,8 @@ type Caller struct {
 // as a second wall behind the conditions of statements. A transaction begins without a caller: it sees and changes
 // everything.
 type Walled interface {
-	// ActFor sets the caller of the statements that follow; nil for none.
+	// ActFor sets the caller of the statements that follow, not of those queued before; nil for none. A [Tx.Savepoint]
+	// that is undone leaves the caller as it is.
 	ActFor(c *Caller)
 	// Caller returns the caller, nil for none.
 	Caller() *Caller

@@ -46,6 +46,17 @@ type Engine struct {
 	// Waits: a Write may still wait for one of another partition.
 	Waits bool
 
+	// Failing opens an empty database, and fails as a test asks for it. Nil: there is no connection, nor an operator, that
+	// could end a statement.
+	Failing func(t *testing.T) (d db.DB, fail func(Failure))
+
+	// Walled opens an empty database with a second wall; see [db.Walled]. Nil: the engine has none.
+	Walled func(t *testing.T) db.DB
+
+	// Near makes an index of vectors for partitions of any size in an open database, for the profiles that it has, and
+	// opens it again; see [db.Nearer]. Nil: the engine has none.
+	Near func(t *testing.T, open db.DB) db.DB
+
 	// Flood makes the log of changes longer than it is kept, by about a thousand changes of a memory at each call. Nil:
 	// the log has no end.
 	Flood func(tx db.Tx, memory int64) error
@@ -133,6 +144,9 @@ func Tests(e Engine) []Test {
 		{"numbers that are reserved", reserved},
 		{"a function that ignores a conflict runs again", conflictsIgnored},
 		{"a call ends soon after its context", endsSoon},
+		{"a query that is announced and fails", failingAhead},
+		{"a hurried Write waits for a lock for a limited time", func(t *testing.T, d db.DB) { hurriedLocks(t, e, d) }},
+		{"a Write knows whether others wait for it", contended},
 	}
 }
 
@@ -159,6 +173,11 @@ var Others = []struct {
 	{"migrations are completed in Go", fills},
 	{"a call within a call gives up in time", nestedElsewhere},
 	{"a closed database says so", closed},
+	{"a Read that loses its snapshot fails from then on", lostSnapshots},
+	{"a commit without an answer is an unknown outcome", unansweredCommits},
+	{"changes by one handle wake the other", follows},
+	{"a second wall shows a caller its rows alone", walled},
+	{"an index finds the nearest vectors", nearest},
 }
 
 // Run runs all tests; in the plain form, a third of the ones that need one handle.

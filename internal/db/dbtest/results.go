@@ -125,7 +125,7 @@ func manyPassages(t *testing.T, d db.DB) {
 		slices.Sort(rows)
 		return fmt.Sprint(len(rows), len(slices.Compact(slices.Clone(rows))))
 	}
-	read(t, d, func(tx db.Tx) error {
+	look := func(tx db.Tx) error {
 		passages, err := tx.Words().Count(in, []string{"tea"})
 		memories, err2 := tx.Words().CountMemories(in, []string{"tea"}, 2*many)
 		best, err3 := tx.Words().Best(in, []string{"tea"}, 2*many)
@@ -142,7 +142,9 @@ func manyPassages(t *testing.T, d db.DB) {
 		equal(t, "changes, and different ones of them", distinct(changed), all)
 		equal(t, "the changes are complete", complete, true)
 		return errors.Join(err, err2, err3, err4, err5)
-	})
+	}
+	read(t, d, look)
+	maintains(t, d, func(string) { read(t, d, look) })
 }
 
 // failingRows checks results that end in their middle: because the function for a row returns an error, which leaves
