@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
@@ -271,6 +272,44 @@ func TestMapShowsMemoriesByMeaning(t *testing.T) {
 	at := slices.Index(after.IDs, later.ID)
 	if len(after.IDs) != 21 || at < 0 {
 		t.Fatalf("got %d memories, want 21 with the one that was stored later", len(after.IDs))
+	}
+}
+
+// The table of a map comes at once, says that its clusters are being computed, and asks for them.
+func TestTableOfAMapAsksForItsClusters(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
+	many := make([]souvenir.NewMemory, 300) // their map takes far longer than the page waits
+	for i := range many {
+		many[i].Content = fmt.Sprintf("Boat %d has %d masts and a %s.", i, i%7, []string{"crew", "cook", "flag"}[i%3])
+	}
+	if _, err := view.AddMemories(t.Context(), many, nil); err != nil {
+		t.Fatal(err)
+	}
+	sam := w.SignedIn(servertest.Stranger)
+	const table, asks = "/map?show=list", `hx-get="/map?show=list"`
+	first := sam.Get(table).Expect(http.StatusOK, "The clusters of 300 memories are still being computed", asks,
+		`<a href="/map?show=list">Reload</a>`, "htmx.min.js")
+	servertest.CheckPage(w, first)
+	sam.Get(table+"&project=none").Expect(http.StatusOK, "No memories match")
+	sam.Get(table+"&limit=0").Expect(http.StatusBadRequest, "Limit is 0")
+	whole := sam.Get(table)
+	for range 1200 {
+		if !strings.Contains(whole.Body, "still being computed") {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+		whole = sam.Get(table)
+	}
+	whole.Expect(http.StatusOK, "<h2>Clusters</h2>", "300 memories.")
+	if strings.Contains(whole.Body, "hx-get") || strings.Contains(whole.Body, "htmx.min.js") {
+		t.Errorf("got %.500s, want a page that does not ask again", whole.Body)
+	}
+	again := w.Request(servertest.Guest, http.MethodGet, table, nil)
+	again.Header.Set("HX-Request", "true")
+	part := sam.Send(again).Expect(http.StatusOK, "<h2>Clusters</h2>")
+	if strings.Contains(part.Body, "<html") || strings.Contains(part.Body, "picture-filters") {
+		t.Errorf("got %.500s for a script, want the table alone", part.Body)
 	}
 }
 

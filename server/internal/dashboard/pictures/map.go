@@ -2,6 +2,7 @@ package pictures
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -61,35 +62,50 @@ type arrangedMap struct {
 // patience, later ones for at most again. Then all memories are placed by axes.
 func (s *Service) readMap(ctx context.Context, c request.Caller, q pictureQuery, patience,
 	again time.Duration) (arrangedMap, error) {
-	limit, err := q.limit()
+	key, query, err := mapQuery(c, q)
 	if err != nil {
 		return arrangedMap{}, err
 	}
-	query := souvenir.MapQuery{MemoryList: q.list(), Limit: limit, Sample: limit == 0}
-	key := mapKey{c.User.ID, q.memories()}
 	m, upToDate, err := s.keptMap(ctx, c, key, query)
 	if err != nil || upToDate {
 		return arrangedMap{Map: m}, err
 	}
-	arranging := query
-	arranging.Layout = souvenir.LayoutNeighbours
-	done, first := s.maps.compute(key, c.Store, arranging)
-	if s.maps.get(key) != nil {
+	known := s.maps.get(key) != nil
+	done, first := s.arrange(c, key, query)
+	if known {
 		return arrangedMap{m, true}, nil
 	}
 	if !first {
 		patience = again
 	}
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	if waited(ctx, done, patience) {
+		m, upToDate, err = s.keptMap(ctx, c, key, query)
+	}
+	return arrangedMap{m, !upToDate}, errors.Join(err, ctx.Err())
+}
+
+// mapQuery returns the query of a map by axes, and the key under which its places are kept.
+func mapQuery(c request.Caller, q pictureQuery) (mapKey, souvenir.MapQuery, error) {
+	limit, err := q.limit()
+	return mapKey{c.User.ID, q.memories()}, souvenir.MapQuery{MemoryList: q.list(), Limit: limit, Sample: limit == 0}, err
+}
+
+// arrange starts computing the places of a map, as compute does.
+func (s *Service) arrange(c request.Caller, key mapKey, q souvenir.MapQuery) (done <-chan struct{}, first bool) {
+	q.Layout = souvenir.LayoutNeighbours
+	return s.maps.compute(key, c.Store, q)
+}
+
+// waited waits for a time at most, and reports whether it was enough.
+func waited(ctx context.Context, done <-chan struct{}, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	select {
 	case <-done:
-		m, upToDate, err = s.keptMap(ctx, c, key, query)
-	case <-timer.C:
+		return true
 	case <-ctx.Done():
-		err = ctx.Err()
+		return false
 	}
-	return arrangedMap{m, !upToDate}, err
 }
 
 // keptMap returns a map with the places that are kept, if any, and whether these are up to date.
@@ -105,10 +121,26 @@ func (s *Service) keptMap(ctx context.Context, c request.Caller, key mapKey, q s
 	return m, m.Version == "" || q.Start != nil && q.Start.Version == m.Version, err
 }
 
-// readMapTable returns the clusters of a map.
+// readMapTable returns the clusters of a map. While none are known, it does not wait for them, unless they are few and
+// so take only a moment.
 func (s *Service) readMapTable(ctx context.Context, c request.Caller, q pictureQuery) (*mapTable, error) {
-	const patience = 2 * time.Second
-	m, err := s.readMap(ctx, c, q, patience, patience)
+	const patience = 20 * time.Millisecond
+	key, query, err := mapQuery(c, q)
+	if err != nil {
+		return nil, err
+	}
+	if s.maps.get(key) == nil {
+		one := query
+		one.Limit, one.Sample = 1, false // reading all, to place them by axes, would show no clusters either
+		m, err := c.Store.Insights().Map(ctx, one)
+		if err != nil || m.Total == 0 {
+			return &mapTable{}, err
+		}
+		if done, _ := s.arrange(c, key, query); !waited(ctx, done, patience) || s.maps.get(key) == nil {
+			return &mapTable{Total: m.Total, Arranging: true, Warnings: m.Warnings}, ctx.Err()
+		}
+	}
+	m, err := s.readMap(ctx, c, q, 0, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -203,6 +203,7 @@ func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title str
 	}
 	answer := web.Page{Template: kind, Title: title}
 	if q.List && !data.Empty {
+		answer.Part = "picture-table" // for a script that asks again
 		data.Table, err = table(q)
 		if err := data.refuse(err); err != nil {
 			return nil, err
