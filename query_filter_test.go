@@ -264,8 +264,8 @@ func TestFiltersAgreeWithANaiveImplementation(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 11))
 	pick := func(list ...any) any { return list[random.IntN(len(list))] }
 	scalar := func() any {
-		return pick(1, 2.5, -3, 0, 1e300, true, false, "x", "y", "", "1", "a", "b", "low", "critical", "decision", "active", "p1", "a\x01b",
-			"dotted", "2026-03-01T12:00:00Z", nil, 7, "значение", "high")
+		return pick(1, 2.5, -3, 0, 1e300, true, false, "x", "y", "", "1", "a", "b", "low", "critical", "decision", "active",
+			"p1", "a\x01b", "dotted", "2026-03-01T12:00:00Z", nil, 7, "значение", "high")
 	}
 	several := func() []any {
 		list := make([]any, random.IntN(4))

@@ -82,7 +82,7 @@ func interrupter(raw driver.Conn) (interrupt, release func()) {
 }
 
 // connPages is how many bytes of pages a connection holds before it takes those of others.
-const connPages = 4 << 20
+const connPages = 8 << 20
 
 // heldPages returns how many bytes of pages a connection holds.
 func heldPages(raw driver.Conn) int64 {

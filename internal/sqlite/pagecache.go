@@ -8,7 +8,7 @@ package sqlite
 // So the shares are larger than what a file may hold in all. After a transaction, the excess is freed, least recently
 // used first. The pool is never full then, and memory is bounded.
 const (
-	filePages  = 8 << 20 // bytes of pages that the connections to a file hold between transactions
+	filePages  = 16 << 20 // bytes of pages that the connections to a file hold between transactions
 	spare      = 2 << 20  // bytes that stay free in the pool with few connections
 	freedAhead = 1 << 20  // bytes freed beyond the excess, so that not every transaction has to free some
 )
