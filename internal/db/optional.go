@@ -149,3 +149,10 @@ type Maintainer interface {
 	// otherwise it leaves the work to the other.
 	Maintain(ctx context.Context, wait bool) error
 }
+
+// Blobs is a Tx of an engine that reads a large value faster than a query does.
+type Blobs interface {
+	// Blob reads the bytes in a column of a table's row, as they are stored, into a piece of memory, or into a new one if
+	// that is too small. It reports false if it could not: then a query says why.
+	Blob(into []byte, table, column string, row int64) (blob []byte, ok bool)
+}

@@ -197,23 +197,26 @@ func (c *Cache) readSegments(tx db.Tx, p *part) error {
 		return err
 	}
 	c.ix.Expect(p.id, passages)
-	read, failed := make(chan []byte, 1), make(chan error, 1)
+	read, used, failed := make(chan []byte), make(chan []byte, 2), make(chan error, 1)
+	used <- nil // the memory of one segment is read into while another one is decoded
+	used <- nil
 	go func() {
 		var err error
+		var s index.Segment
 		for data := range read {
-			var s *index.Segment
 			if err == nil {
-				s, err = index.DecodeSegment(data, static.Default().Rows())
+				err = s.Decode(data, static.Default().Rows())
 			}
 			if err == nil {
-				err = c.putSegment(p, s)
+				err = c.putSegment(p, &s)
 			}
+			used <- data
 		}
 		failed <- err
 	}()
 	for _, id := range ids {
 		var data []byte
-		if data, err = segmentData(tx, id); err != nil {
+		if data, err = segmentData(tx, id, <-used); err != nil {
 			break
 		}
 		read <- data
@@ -223,15 +226,20 @@ func (c *Cache) readSegments(tx db.Tx, p *part) error {
 }
 
 func readSegment(tx db.Tx, id int64) (*index.Segment, error) {
-	data, err := segmentData(tx, id)
+	data, err := segmentData(tx, id, nil)
 	if err != nil {
 		return nil, err
 	}
 	return index.DecodeSegment(data, static.Default().Rows())
 }
 
-// segmentData reads a segment. One that cannot be opened counts as damaged.
-func segmentData(tx db.Tx, id int64) (data []byte, err error) {
+// segmentData reads a segment, into a piece of memory if it can. One that cannot be opened counts as damaged.
+func segmentData(tx db.Tx, id int64, into []byte) (data []byte, err error) {
+	if b, can := tx.(db.Blobs); can { // not where values are opened when they are scanned
+		if data, ok := b.Blob(into, "segment", "data", id); ok {
+			return data, nil
+		}
+	}
 	err = tx.QueryRow(`SELECT data FROM segment WHERE id = ?`, id).Scan(&data)
 	if keyring.IsShut(err) {
 		err = fmt.Errorf("%w: %w", index.ErrSegment, err)

@@ -88,6 +88,9 @@ func freePages(int64) {}
 // handle returns 0: this driver does not encrypt files, for which the handle is needed.
 func handle(driver.Conn) uintptr { return 0 }
 
+// readBlob reports false: this driver has no function for it.
+func readBlob(driver.Conn, []byte, string, string, int64) ([]byte, bool) { return nil, false }
+
 // execReturnsRows reports whether the statement returns rows (PRAGMA, INSERT ... RETURNING). This driver's Exec
 // would leave such a statement active after its first row. Its Query runs nothing by itself, so the check costs no
 // work.

@@ -129,17 +129,24 @@ func (b *blocks[T]) row(i int) []T {
 	return b.list[i/blockRows][from : from+b.width : from+b.width]
 }
 
-// append appends rows that lie one after another. It may keep them, without copying.
+// append appends rows that lie one after another.
 func (b *blocks[T]) append(rows []T) {
 	whole := blockRows * b.width
 	for len(rows) > 0 {
-		if n := len(b.list); (n == 0 || len(b.list[n-1]) == whole) && len(rows) >= whole {
-			b.list = append(b.list, rows[:whole:whole])
-			rows = rows[whole:]
-			continue
+		if n := len(b.list); n == 0 || len(b.list[n-1]) == whole {
+			if len(rows) >= whole {
+				b.list, rows = append(b.list, slices.Clone(rows[:whole])), rows[whole:]
+				continue
+			}
+			b.list = append(b.list, make([]T, 0, min(whole, max(len(rows), n*whole))))
 		}
-		copy(b.grow(), rows[:b.width])
-		rows = rows[b.width:]
+		last := &b.list[len(b.list)-1]
+		n := min(len(rows), whole-len(*last))
+		if cap(*last) < len(*last)+n {
+			*last = append(make([]T, 0, min(max(2*cap(*last), len(*last)+n), whole)), *last...)
+		}
+		*last = append(*last, rows[:n]...)
+		rows = rows[n:]
 	}
 }
 

@@ -38,7 +38,6 @@ type partition struct {
 
 	frozen []frozen // the postings of all but recent passages, in the order of their slots
 	recent          // of the others
-	unused int      // bytes of segments that nothing uses, but that are not free
 
 	conversations map[int64]*conversation
 	turns         int // memories in conversations
@@ -149,7 +148,6 @@ func (p *partition) compact() {
 	p.matrices = matrices
 	p.compactFrozen(moved)
 	p.recent.compact(moved)
-	p.unused = 0
 }
 
 func (p *partition) bytes() int {
@@ -160,7 +158,6 @@ func (p *partition) bytes() int {
 	for i := range p.frozen {
 		n += p.frozen[i].bytes()
 	}
-	n += p.recent.bytes() + p.unused
-	n += p.words.bytes() + turnBytes*p.turns + conversationBytes*len(p.conversations)
+	n += p.recent.bytes() + p.words.bytes() + turnBytes*p.turns + conversationBytes*len(p.conversations)
 	return n + memoryBytes*p.memories + p.idChars
 }

@@ -21,24 +21,21 @@ func (w *wordRows) add(rows []uint16) {
 	b.ends = append(b.ends, uint32(len(b.rows)))
 }
 
-// append appends the rows of several slots, which lie one after another and end at given places. It may keep them,
-// without copying.
+// append appends the rows of several slots, which lie one after another and end at given places.
 func (w *wordRows) append(ends []uint32, rows []uint16) {
 	from := uint32(0)
 	for len(ends) > 0 {
-		if n := len(w.list); (n == 0 || len(w.list[n-1].ends) == blockRows) && len(ends) >= blockRows {
-			b := rowBlock{ends: make([]uint32, blockRows)}
-			for i, end := range ends[:blockRows] {
-				b.ends[i] = end - from
-			}
-			to := ends[blockRows-1]
-			b.rows = rows[from:to:to]
-			w.list = append(w.list, b)
-			ends, from = ends[blockRows:], to
-			continue
+		if n := len(w.list); n == 0 || len(w.list[n-1].ends) == blockRows {
+			w.list = append(w.list, rowBlock{})
 		}
-		w.add(rows[from:ends[0]])
-		from, ends = ends[0], ends[1:]
+		b := &w.list[len(w.list)-1]
+		n := min(len(ends), blockRows-len(b.ends))
+		before, to := uint32(len(b.rows)), ends[n-1]
+		b.ends, b.rows = slices.Grow(b.ends, n), append(slices.Grow(b.rows, int(to-from)), rows[from:to]...)
+		for _, end := range ends[:n] {
+			b.ends = append(b.ends, before+end-from)
+		}
+		from, ends = to, ends[n:]
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// A segment is the index of some memories of a partition, as bytes to store. Loading it copies short lists, and refers
-// to its vectors and postings where they are; it analyses no text and encodes no vector. All numbers are in little
-// endian; a count or difference is a varint. In order:
+// A segment is the index of some memories of a partition, as bytes to store. Loading it decodes short lists, and copies
+// its vectors and postings as they are; it analyses no text and encodes no vector. All numbers are in little endian; a
+// count or difference is a varint. In order:
 //
 //   - segmentMagic, the numbers of memories and of passages,
 //   - of the memories, in the order of their passages: rows, numbers of passages, ids, turns, sketches,

@@ -1,14 +1,15 @@
 package index
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/souvenir-ai/souvenir/internal/retrieval/similarity"
 )
 
 // PutSegment adds the memories of a segment to a partition, except the rows that skip selects; nil = skips none. The
-// added memories replace everything that the index holds for the same rows. It returns ErrSegment, and adds nothing, if
-// this index holds vectors in another way than the one that made the segment.
+// added memories replace everything that the index holds for the same rows. The index copies what it needs. It returns
+// ErrSegment, and adds nothing, if this index holds vectors in another way than the one that made the segment.
 func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bool) error {
 	for _, m := range s.matrices {
 		if (m.width != 0) != ix.codes(m.size) {
@@ -37,7 +38,6 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 	p.settle()
 	p.changes++
 	base := uint32(len(p.owners))
-	before := p.shared()
 	room := ix.expected.room(p, len(s.passages))
 	p.grow(room)
 	if len(ix.memories) == 0 {
@@ -51,12 +51,11 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 	}
 	p.addVectors(s, base, ix.codes, room)
 	if len(s.postings.groups) > 0 {
-		added := s.postings
-		added.base, added.slots = base, uint32(len(p.owners))-base
-		p.frozen = append(p.frozen, added)
+		from := &s.postings
+		p.frozen = append(p.frozen, frozen{base, uint32(len(p.owners)) - base, bytes.Clone(from.groups),
+			bytes.Clone(from.terms), bytes.Clone(from.lists)})
 	}
 	p.settled = uint32(len(p.owners))
-	p.unused += max(0, s.size-(p.shared()-before))
 	ix.peak = max(ix.peak, len(ix.memories))
 	ix.passages += living
 	if p.wasteful() {
@@ -81,7 +80,7 @@ type expected struct {
 }
 
 // mostAhead limits how far expected passages count, as a multiple of the present ones.
-const mostAhead = 8
+const mostAhead = 16
 
 // room returns how many passages a partition should have room for when it gets more.
 func (e expected) room(p *partition, more int) int {
@@ -124,25 +123,13 @@ func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 			p.owners = append(p.owners, owner)
 			p.sketches = append(p.sketches, similarity.Sketch{})
 		}
-		p.sketches[m.first] = s.sketches[i]
+		p.sketches[m.first] = similarity.DecodeSketch(s.sketches[similarity.SketchBytes*i:])
 	}
 	p.passages = append(p.passages, s.passages...)
 	p.spans = append(p.spans, s.spans...)
 	p.lengths = append(p.lengths, s.lengths...)
 	p.words.append(s.wordEnds, s.words)
 	return held
-}
-
-// shared returns the bytes that may be held within a segment.
-func (p *partition) shared() int {
-	n := p.words.bytes()
-	for i := range p.frozen {
-		n += p.frozen[i].bytes()
-	}
-	for _, m := range p.matrices {
-		n += m.upper.room() + m.lower.room() + m.fine.room()
-	}
-	return n
 }
 
 func (p *partition) addVectors(s *Segment, base uint32, codes func(size int) bool, room int) {

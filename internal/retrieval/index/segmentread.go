@@ -15,13 +15,13 @@ import (
 // them.
 var ErrSegment = errors.New("index: no segment, or a damaged one")
 
-// Segment is a decoded segment. It refers to the bytes that it was made of, which must not change.
+// Segment is a decoded segment. It refers to the bytes that it was made of, which must not change while it is used.
 type Segment struct {
 	rows      []int64 // each once
 	counts    []uint32
 	ids       []string
-	turns     []segmentTurn       // by memory, ascending
-	sketches  []similarity.Sketch // by memory
+	turns     []segmentTurn // by memory, ascending
+	sketches  []byte        // by memory, encoded
 	passages  []int64
 	spans     []Span
 	lengths   []uint32
@@ -30,7 +30,6 @@ type Segment struct {
 	matrices  []segmentMatrix
 	postings  frozen
 	wordLimit int
-	size      int // bytes that it keeps
 }
 
 type segmentTurn struct {
@@ -69,26 +68,43 @@ func CheckSegment(data []byte) error {
 // DecodeSegment reads a segment. Its error is ErrSegment. The rows of words are below wordRows. Its memory is in
 // proportion to the number of bytes, even if they are malicious.
 func DecodeSegment(data []byte, wordRows int) (*Segment, error) {
-	if err := CheckSegment(data); err != nil {
+	s := new(Segment)
+	if err := s.Decode(data, wordRows); err != nil {
 		return nil, err
 	}
+	return s, nil
+}
+
+// Decode is DecodeSegment, into the memory of an earlier segment, which is of no use afterwards.
+func (s *Segment) Decode(data []byte, wordRows int) error {
+	if err := CheckSegment(data); err != nil {
+		return err
+	}
 	r := segmentReader{data: data[len(segmentMagic) : len(data)-crc32.Size], size: len(data) - crc32.Size}
-	s := &Segment{wordLimit: wordRows, size: cap(data)}
+	s.wordLimit = wordRows
 	r.memories(s)
 	r.passages(s)
 	r.vectors(s)
 	r.terms(s)
 	if r.failed || len(r.data) > 0 {
-		return nil, ErrSegment
+		return ErrSegment
 	}
-	return s, nil
+	return nil
+}
+
+// resized returns a slice of n elements, in the memory of s if that is enough. What they hold does not count.
+func resized[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }
 
 // segmentReader reads from the front of data. After the first failure it has no data left and returns zeros.
 type segmentReader struct {
 	data   []byte
 	size   int    // of the data from the beginning of the segment on
-	before []byte // the last string
+	before []byte // the last string, which the caller does not change
 	failed bool
 }
 
@@ -142,7 +158,7 @@ func (r *segmentReader) text(to []byte) []byte {
 	rest := r.take(r.number(len(r.data)))
 	from := len(to)
 	to = append(append(to, r.before[:shared]...), rest...)
-	r.before = append(r.before[:0], to[from:]...)
+	r.before = to[from:]
 	return to
 }
 
@@ -180,7 +196,7 @@ func (r *segmentReader) floats(n int, least float32) []float32 {
 func (r *segmentReader) memories(s *Segment) {
 	memories := r.count(4)
 	passages := r.count(4)
-	s.rows, s.counts, s.ids = make([]int64, memories), make([]uint32, memories), make([]string, memories)
+	s.rows, s.counts, s.ids = resized(s.rows, memories), resized(s.counts, memories), resized(s.ids, memories)
 	row, ascending := int64(0), true
 	for i := range s.rows {
 		before := row
@@ -205,18 +221,8 @@ func (r *segmentReader) memories(s *Segment) {
 		r.fail()
 		return
 	}
-	var all []byte
-	ends := make([]int, memories)
-	for i := range ends {
-		all = r.text(all)
-		ends[i] = len(all)
-	}
-	ids, from := string(all), 0
-	for i, end := range ends {
-		s.ids[i] = ids[from:end]
-		from = end
-	}
-	s.turns = make([]segmentTurn, r.count(12))
+	r.texts(s.ids)
+	s.turns = resized(s.turns, r.count(12))
 	next, at := 0, int64(0)
 	for i := range s.turns {
 		t := &s.turns[i]
@@ -233,15 +239,32 @@ func (r *segmentReader) memories(s *Segment) {
 			return
 		}
 	}
-	sketches := r.take(similarity.SketchBytes * memories)
+	s.sketches = r.take(similarity.SketchBytes * memories)
 	if r.failed {
 		return
 	}
-	s.sketches = make([]similarity.Sketch, memories)
-	for i := range s.sketches {
-		s.sketches[i] = similarity.DecodeSketch(sketches[similarity.SketchBytes*i:])
+	s.passages = resized(s.passages, passages)
+}
+
+// texts reads strings, which share one piece of memory.
+func (r *segmentReader) texts(to []string) {
+	if len(to) == 0 {
+		return
 	}
-	s.passages = make([]int64, passages)
+	all := r.text(nil)
+	ends := make([]int, len(to))
+	ends[0] = len(all)
+	// Most ids have one length. A string takes two bytes at least, so this is in proportion to the data.
+	all = slices.Grow(all, min(len(all)*(len(to)-1), mostShared*len(r.data)/2))
+	for i := range ends[1:] {
+		all = r.text(all)
+		ends[1+i] = len(all)
+	}
+	whole, from := unsafe.String(unsafe.SliceData(all), len(all)), 0
+	for i, end := range ends {
+		to[i] = whole[from:end]
+		from = end
+	}
 }
 
 func hasTwice(rows []int64) bool {
@@ -259,7 +282,7 @@ func (r *segmentReader) passages(s *Segment) {
 		passage += r.difference()
 		s.passages[i] = passage
 	}
-	s.spans = make([]Span, n)
+	s.spans = resized(s.spans, n)
 	for i := range s.spans {
 		start := r.number(math.MaxUint32)
 		end := int64(start) + r.difference()
@@ -269,11 +292,11 @@ func (r *segmentReader) passages(s *Segment) {
 		}
 		s.spans[i] = Span{uint32(start), uint32(end)}
 	}
-	s.lengths = make([]uint32, n)
+	s.lengths = resized(s.lengths, n)
 	for i := range s.lengths {
 		s.lengths[i] = uint32(r.number(math.MaxUint32))
 	}
-	s.wordEnds = make([]uint32, n)
+	s.wordEnds = resized(s.wordEnds, n)
 	end := 0
 	for i := range s.wordEnds {
 		end += r.number(len(r.data))
@@ -309,7 +332,7 @@ func rowsOfWords(b []byte) []uint16 {
 }
 
 func (r *segmentReader) vectors(s *Segment) {
-	s.matrices = make([]segmentMatrix, r.count(12))
+	s.matrices = resized(s.matrices, r.count(12))
 	for i := range s.matrices {
 		m := &s.matrices[i]
 		m.size = r.number(len(r.data))
@@ -319,7 +342,7 @@ func (r *segmentReader) vectors(s *Segment) {
 			r.fail()
 			return
 		}
-		m.slots = make([]uint32, n)
+		m.slots = resized(m.slots, n)
 		next := 0
 		for j := range m.slots {
 			m.slots[j] = uint32(next + r.number(len(s.passages)-next-1))
@@ -338,7 +361,7 @@ func (r *segmentReader) vectors(s *Segment) {
 		if meanings == nil {
 			return
 		}
-		m.coarse = make([]coarse, n)
+		m.coarse = resized(m.coarse, n)
 		for j := range m.coarse {
 			m.coarse[j] = coarse{meanings[3*j], meanings[3*j+1], meanings[3*j+2]}
 		}
