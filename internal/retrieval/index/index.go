@@ -52,11 +52,10 @@ type Index struct {
 	settleAt int // how many recent postings a partition has before they are frozen
 
 	mu         sync.RWMutex
-	memories   map[int64]*memory // by row
+	memories   rowTable
 	partitions map[int64]*partition
 	passages   int
 	size       int // sum of counted over all partitions
-	peak       int // the most entries that memories has held, see thin
 	expected   expected
 	highest    int64 // no memory put since the last clear has a row above it
 }
@@ -97,7 +96,7 @@ func (ix *Index) Confine(rows, partitions []int64) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	for i, row := range rows {
-		if m := ix.memories[row]; m != nil && m.partition.id != partitions[i] {
+		if m := ix.memories.get(row); m != nil && m.partition.id != partitions[i] {
 			ix.remove(row)
 		}
 	}
@@ -114,10 +113,9 @@ func (ix *Index) Drop(partitions ...int64) {
 		}
 		for _, m := range p.owners {
 			if m != nil {
-				delete(ix.memories, m.row) // of a memory's passages, the first one does it
+				ix.memories.drop(m.row) // of a memory's passages, the first one does it
 			}
 		}
-		ix.memories = thin(ix.memories, &ix.peak)
 		ix.passages -= p.living()
 		ix.size -= p.counted
 		delete(ix.partitions, id)
@@ -135,7 +133,7 @@ func (ix *Index) Reset() {
 func (ix *Index) Len() (memories, passages int) {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	return len(ix.memories), ix.passages
+	return ix.memories.count, ix.passages
 }
 
 // Bytes estimates the memory of the index, including removed passages that still wait for compaction, but without the
@@ -144,7 +142,7 @@ func (ix *Index) Len() (memories, passages int) {
 func (ix *Index) Bytes() int64 {
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
-	return int64(ix.size + mapBytes(ix.peak, 16) + mapBytes(len(ix.partitions), 16))
+	return int64(ix.size + ix.memories.bytes() + mapBytes(len(ix.partitions), 16))
 }
 
 // PartitionSize estimates the memory of one partition, which Drop would free, and counts its passages.
@@ -155,7 +153,7 @@ func (ix *Index) PartitionSize(partition int64) (bytes int64, passages int) {
 	if p == nil {
 		return 0, 0
 	}
-	return int64(p.counted + mapBytes(p.memories, 16) + mapBytes(1, 16)), p.living()
+	return int64(p.counted + 16*p.memories + mapBytes(1, 16)), p.living()
 }
 
 // Rows returns the memories of a partition, in the order in which they were added.
@@ -177,9 +175,9 @@ func (ix *Index) Rows(partition int64) []int64 {
 }
 
 func (ix *Index) clear() {
-	ix.memories = make(map[int64]*memory)
+	ix.memories = rowTable{}
 	ix.partitions = make(map[int64]*partition)
-	ix.passages, ix.size, ix.peak, ix.highest = 0, 0, 0, math.MinInt64
+	ix.passages, ix.size, ix.highest = 0, 0, math.MinInt64
 }
 
 // codes reports whether vectors of a size are kept as codes.
@@ -190,9 +188,8 @@ func (ix *Index) add(m *Memory) {
 	held := &memory{row: m.Row, id: m.ID}
 	p.add(held, m, ix.dot, ix.codes)
 	p.join(held, m.Turn)
-	ix.memories[m.Row] = held
+	ix.memories.put(held)
 	ix.highest = max(ix.highest, m.Row)
-	ix.peak = max(ix.peak, len(ix.memories))
 	ix.passages += len(m.Entries)
 	ix.account(p)
 }
@@ -208,12 +205,11 @@ func (ix *Index) open(id int64) *partition {
 }
 
 func (ix *Index) remove(row int64) {
-	m := ix.memories[row]
+	m := ix.memories.get(row)
 	if m == nil {
 		return
 	}
-	delete(ix.memories, row)
-	ix.memories = thin(ix.memories, &ix.peak)
+	ix.memories.drop(row)
 	ix.passages -= int(m.count)
 	p := m.partition
 	p.remove(m)

@@ -51,7 +51,7 @@ func TestLikeFindsWhatNearDoes(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := slices.DeleteFunc(all, func(h Hit) bool {
-					m := ix.memories[h.Row]
+					m := ix.memories.get(h.Row)
 					cosine := 1.0
 					if !like.AnyCosine {
 						cosine = float64(h.Cosine)

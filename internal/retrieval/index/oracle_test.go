@@ -437,7 +437,7 @@ func (ix *Index) verify(t *testing.T) {
 				continue
 			}
 			memories[m.row] = true
-			if ix.memories[m.row] != m || m.partition != p || uint32(slot) < m.first || uint32(slot) >= m.first+m.count {
+			if ix.memories.get(m.row) != m || m.partition != p || uint32(slot) < m.first || uint32(slot) >= m.first+m.count {
 				t.Fatalf("slot %d of partition %d belongs to %+v, want the memory at its place", slot, id, m)
 			}
 		}
@@ -471,7 +471,7 @@ func (ix *Index) verify(t *testing.T) {
 			t.Fatalf("partition %d has %d dead of %d slots, want some living and few dead", id, p.dead, len(p.owners))
 		}
 	}
-	if size != ix.size || len(memories) != len(ix.memories) {
-		t.Fatalf("size %d, want %d; %d memories, want %d", ix.size, size, len(ix.memories), len(memories))
+	if size != ix.size || len(memories) != ix.memories.count {
+		t.Fatalf("size %d, want %d; %d memories, want %d", ix.size, size, ix.memories.count, len(memories))
 	}
 }

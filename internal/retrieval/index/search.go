@@ -30,7 +30,7 @@ func (ix *Index) Search(ctx context.Context, q Query) (hits []Hit, total int, er
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 
-	s := search{ctx: ctx, q: &q, byRow: func(row int64) *memory { return ix.memories[row] }}
+	s := search{ctx: ctx, q: &q, byRow: ix.memories.get}
 	s.scratch = ix.scratch.Get().(*scratch)
 	s.begin(ix, q.Vector)
 	s.open(ix.partitions)

@@ -68,9 +68,9 @@ type Encoded struct {
 
 // encoded encodes all memories, which are in one partition.
 func (ix *Index) encoded() Encoded {
-	e := Encoded{Memories: len(ix.memories), First: math.MaxInt64, Last: math.MinInt64}
-	for row := range ix.memories {
-		e.First, e.Last = min(e.First, row), max(e.Last, row)
+	e := Encoded{Memories: ix.memories.count, First: math.MaxInt64, Last: math.MinInt64}
+	for m := range ix.memories.all {
+		e.First, e.Last = min(e.First, m.row), max(e.Last, m.row)
 	}
 	e.Data = ix.segment()
 	return e

@@ -101,10 +101,10 @@ func TestSegmentsAnswerAsTheirMemoriesDo(t *testing.T) {
 				}
 			}
 			loaded.verify(t)
-			for row, m := range put.memories {
-				other := loaded.memories[row]
+			for m := range put.memories.all {
+				other := loaded.memories.get(m.row)
 				if got, want := other.partition.sketches[other.first], m.partition.sketches[m.first]; got != want {
-					t.Fatalf("memory %d has the sketch %+v, want %+v", row, got, want)
+					t.Fatalf("memory %d has the sketch %+v, want %+v", m.row, got, want)
 				}
 			}
 			for range 200 {

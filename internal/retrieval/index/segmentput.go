@@ -40,13 +40,11 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 	base := uint32(len(p.owners))
 	room := ix.expected.room(p, len(s.passages))
 	p.grow(room)
-	if len(ix.memories) == 0 {
-		ix.memories = make(map[int64]*memory, room)
-	}
+	ix.memories.reserve(ix.memories.count + room - int(base))
 	held := p.addMemories(s, skipped)
 	for i := range held {
 		if !skipped[i] {
-			ix.memories[held[i].row] = &held[i]
+			ix.memories.put(&held[i])
 		}
 	}
 	p.addVectors(s, base, ix.codes, room)
@@ -56,7 +54,6 @@ func (ix *Index) PutSegment(partition int64, s *Segment, skip func(row int64) bo
 			bytes.Clone(from.terms), bytes.Clone(from.lists)})
 	}
 	p.settled = uint32(len(p.owners))
-	ix.peak = max(ix.peak, len(ix.memories))
 	ix.passages += living
 	if p.wasteful() {
 		p.compact()

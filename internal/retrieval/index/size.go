@@ -1,9 +1,6 @@
 package index
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // Sizes of the parts of an index, in bytes. The figures are for 64-bit machines, estimated where the runtime
 // decides; a test compares their sum with the heap.
@@ -31,16 +28,4 @@ func shrink[T any](s []T) []T {
 		return slices.Clip(slices.Clone(s))
 	}
 	return s
-}
-
-// thin returns m, copied to a smaller map if it once had four times as many entries (peak) as now: deleting from a
-// map frees no memory.
-func thin[K comparable, V any](m map[K]V, peak *int) map[K]V {
-	if *peak < 64 || 4*len(m) > *peak {
-		return m
-	}
-	*peak = len(m)
-	smaller := make(map[K]V, len(m))
-	maps.Copy(smaller, m)
-	return smaller
 }

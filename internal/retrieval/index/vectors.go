@@ -19,7 +19,7 @@ func (ix *Index) Means(rows []int64, size int, usable func(partition int64) bool
 	ix.mu.RLock()
 	defer ix.mu.RUnlock()
 	for i, row := range rows {
-		m := ix.memories[row]
+		m := ix.memories.get(row)
 		if m == nil || !usable(m.partition.id) {
 			continue
 		}
