@@ -336,6 +336,8 @@ func TestClientsOfUsersEndAtOnce(t *testing.T) {
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "`+app.ID+`", "redirect_uris": ["`+
 		servertest.Callback+
 		`"]}`).Expect(http.StatusBadRequest, "isError", app.ID)
+	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"name": "`+strings.Repeat("x", 201)+`", "redirect_uris": ["`+
+		servertest.Callback+`"]}`).Expect(http.StatusBadRequest, `"error":"name is 201 characters long`)
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"redirect_uris": []}`).Expect(http.StatusBadRequest,
 		"Invalid redirect_uri", "isError")
 	w.Do(servertest.Owner, "POST", "/oauth/admin/clients", `{"client_id": "https://a.example/b", "redirect_uris": ["`+

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
@@ -39,7 +41,17 @@ func (s *Server) addClient(w http.ResponseWriter, r *http.Request, c request.Cal
 	made, err := c.Store.Accounts().AddClient(r.Context(),
 		souvenir.NewClient{ID: given.ID, Secret: given.Secret, Name: given.Name, RedirectURIs: given.RedirectURIs,
 			AuthMethod: given.AuthMethod, TokenID: c.TokenID, GrantID: c.GrantID})
-	return made, sinceEnded(err)
+	return made, sinceEnded(asName(err))
+}
+
+// asName gives an error about the name of a client the name that the body has for it.
+func asName(err error) error {
+	var known *souvenir.Error
+	if !errors.As(err, &known) || known.Argument != "client_name" {
+		return err
+	}
+	return &souvenir.Error{Kind: known.Kind, Argument: "name", Err: known.Err,
+		Message: "name" + strings.TrimPrefix(known.Message, known.Argument)}
 }
 
 func (s *Server) regenerateSecret(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {

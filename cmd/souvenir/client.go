@@ -64,7 +64,7 @@ An application that cannot keep a secret, such as one that runs on its users' ma
 			added, err := store.As(souvenir.Access{User: owner.ID}).Accounts().AddClient(ctx, n)
 			switch {
 			case err != nil:
-				return err
+				return renamed(renamed(err, "client_name", "--name"), "client_id", "--id")
 			case *asJSON:
 				return printJSON(&c.out, added)
 			}

@@ -57,6 +57,10 @@ func TestClientsFromTheCommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	for flag, bad := range map[string]string{"--name": strings.Repeat("x", 201), "--id": "a b"} {
+		c.fails(t, 1, "souvenir: "+flag+" ", "client", "add", "--user", "ben", flag, bad, "--redirect-uri", back)
+	}
+
 	all := c.ok(t, "client", "list")
 	for _, want := range []string{`Team wiki +` + wiki + ` +admin +active +anna +20`, `notes +notes +admin +active +ben `,
 		`By itself +\S+ +registered +active +- `} {
