@@ -13,8 +13,12 @@ import (
 	"github.com/souvenir-ai/souvenir"
 )
 
-// checkPointCategory is the category of the files that hold checkpoints.
-const checkPointCategory = "eino-checkpoint"
+const (
+	checkPointCategory = "eino-checkpoint" // of the files that hold checkpoints
+
+	// checkPointType keeps the store from finding out that a checkpoint is text, which it would search.
+	checkPointType = "application/x-eino-checkpoint"
+)
 
 // CheckPointStore keeps the checkpoints of graphs and agents in files of a store, apart from its memories: searches do
 // not find them. Ids and checkpoints are any bytes. A file's tag is the SHA-256 of the id, in hexadecimal, since tags
@@ -57,7 +61,7 @@ func (c *CheckPointStore) Set(ctx context.Context, checkPointID string, checkPoi
 	if err != nil {
 		return err
 	}
-	_, err = c.store.AddFile(ctx, souvenir.NewFile{Filename: "checkpoint", MIMEType: "application/octet-stream",
+	_, err = c.store.AddFile(ctx, souvenir.NewFile{Filename: "checkpoint", MIMEType: checkPointType,
 		Category: checkPointCategory, Tags: []string{tagOf(checkPointID)}, Size: int64(len(checkPoint))},
 		bytes.NewReader(checkPoint))
 	if err != nil {

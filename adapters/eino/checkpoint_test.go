@@ -6,10 +6,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/adapters/eino"
@@ -133,10 +135,34 @@ func TestUsersHaveCheckpointsOfTheirOwn(t *testing.T) {
 	wantCheckPoint(t, inProject, "a", []byte("Ben's in the project"))
 }
 
+// textReader reads files of text.
+type textReader struct{}
+
+func (textReader) ReadDocument(_ context.Context, d souvenir.Document) (souvenir.DocumentText, error) {
+	if !strings.HasPrefix(d.MIMEType, "text/") {
+		return souvenir.DocumentText{}, nil
+	}
+	text, err := io.ReadAll(io.NewSectionReader(d.Content, 0, d.Size))
+	return souvenir.DocumentText{Text: string(text)}, err
+}
+
 func TestCheckpointsAreNoMemories(t *testing.T) {
-	store := open(t)
+	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Documents: textReader{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
 	set(t, eino.NewCheckPointStore(store), "tea", []byte("tea tea tea"))
-	if got, err := store.Search(t.Context(), souvenir.Query{Text: "tea"}); err != nil || got.Total != 0 {
+	for isRead := false; !isRead; time.Sleep(time.Millisecond) {
+		for file, err := range store.Files(t.Context(), souvenir.FileList{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			isRead = file.Text.State != souvenir.TextWaiting
+		}
+	}
+	got, err := store.Search(t.Context(), souvenir.Query{Text: "tea", Documents: 1})
+	if err != nil || got.Total != 0 || len(got.Documents) != 0 {
 		t.Errorf("got %+v, %v, want nothing", got, err)
 	}
 	for entry, err := range store.Trash().All(t.Context(), souvenir.TrashList{}) {
