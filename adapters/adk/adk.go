@@ -149,14 +149,19 @@ func isBlank(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) }) < 0
 }
 
+// beginning returns as much of a text as a search takes.
+func beginning(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), souvenir.MaxQuery)], "")
+}
+
 // SearchMemory returns the user's memories about a query, the best first: turns of sessions, and anything else
 // stored for the user. An empty query finds nothing.
 func (s *MemoryService) SearchMemory(ctx context.Context, req *memory.SearchRequest) (*memory.SearchResponse, error) {
 	if req == nil || req.UserID == "" || isBlank(req.Query) {
 		return &memory.SearchResponse{}, ctx.Err()
 	}
-	found, err := s.View(req.AppName, req.UserID).Search(ctx, souvenir.Query{Text: req.Query, Limit: s.options.Limit,
-		MinScore: s.options.MinScore})
+	found, err := s.View(req.AppName, req.UserID).Search(ctx, souvenir.Query{Text: beginning(req.Query),
+		Limit: s.options.Limit, MinScore: s.options.MinScore})
 	if err != nil {
 		return nil, err
 	}

@@ -241,6 +241,10 @@ func TestFactsStoredOtherwiseAreFound(t *testing.T) {
 		!got[0].Timestamp.Equal(added.CreatedAt) {
 		t.Errorf("got %+v, want the memory %s with its metadata", got, added.ID)
 	}
+	long := "Anna's allergies \xff" + strings.Repeat("Is Anna allergic to nuts? ", souvenir.MaxQuery/26)
+	if got := search(t, s, "travel", "anna", long); len(got) != 1 {
+		t.Errorf("with a query of %d bytes: got %q, want the memory", len(long), texts(got))
+	}
 }
 
 func TestManySessionsAndSearchesAtOnce(t *testing.T) {

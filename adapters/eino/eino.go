@@ -105,9 +105,7 @@ func (r *Retriever) search(ctx context.Context, q souvenir.Query) ([]*schema.Doc
 // queryOf returns the query of a call.
 func (r *Retriever) queryOf(text string, opts []retriever.Option) (souvenir.Query, error) {
 	q := r.query
-	if q.Text = text; len(text) > souvenir.MaxQuery { // its beginning suffices
-		q.Text = strings.ToValidUTF8(text[:souvenir.MaxQuery], "")
-	}
+	q.Text = strings.ToValidUTF8(text[:min(len(text), souvenir.MaxQuery)], "") // its beginning suffices
 	o := retriever.GetCommonOptions(nil, opts...)
 	switch {
 	case o.Embedding != nil:

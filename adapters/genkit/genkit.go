@@ -99,7 +99,7 @@ func (d *DocStore) Retrieve(ctx context.Context, req *ai.RetrieverRequest) (*ai.
 	if err != nil {
 		return nil, err
 	}
-	q := souvenir.Query{Text: text, Limit: options.K, MinScore: options.MinScore,
+	q := souvenir.Query{Text: beginning(text), Limit: options.K, MinScore: options.MinScore,
 		ProjectID: d.config.Project.ID, ProjectName: d.config.Project.Name, Filter: options.Filter}
 	if d.config.Collection != "" {
 		q.Collections = []string{d.config.Collection}
@@ -112,6 +112,11 @@ func (d *DocStore) Retrieve(ctx context.Context, req *ai.RetrieverRequest) (*ai.
 		response.Documents = append(response.Documents, ai.DocumentFromText(hit.Content, hit.Metadata))
 	}
 	return response, nil
+}
+
+// beginning returns as much of a text as a search takes.
+func beginning(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), souvenir.MaxQuery)], "")
 }
 
 // optionsOf reads the options of a request.

@@ -81,6 +81,10 @@ func TestDocumentsAreFoundAsTheyWereIndexed(t *testing.T) {
 	if !reflect.DeepEqual(found.Documents, want) {
 		t.Errorf("got %+v, want %+v", found.Documents, want)
 	}
+	long := "When does the ferry leave? \xff" + strings.Repeat("When does the ferry leave? ", souvenir.MaxQuery/27)
+	if got := retrieve(t, g, "notes", long, &adapter.RetrieverOptions{K: 1}); len(got) != 1 {
+		t.Errorf("with a query of %d bytes: got %q, want one text", len(long), got)
+	}
 	for _, c := range []struct {
 		query   string
 		options any

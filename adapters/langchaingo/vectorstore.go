@@ -240,8 +240,5 @@ func search(ctx context.Context, store *souvenir.Store, q souvenir.Query) ([]sch
 
 // beginning returns as much of a text as a search takes.
 func beginning(text string) string {
-	if len(text) <= souvenir.MaxQuery {
-		return text
-	}
-	return strings.ToValidUTF8(text[:souvenir.MaxQuery], "")
+	return strings.ToValidUTF8(text[:min(len(text), souvenir.MaxQuery)], "")
 }

@@ -269,8 +269,8 @@ func (s *Service[U, K, E, T, S, A, P, Q]) SearchMemories(
 	if strings.TrimSpace(o.Query) == "" {
 		return found, ctx.Err()
 	}
-	q := souvenir.Query{Text: o.Query, Limit: min(cmp.Or(max(0, o.MaxResults), defaultResults), souvenir.MaxLimit),
-		MinScore: o.SimilarityThreshold, Filter: o.within(s.filter())}
+	q := souvenir.Query{Text: beginning(o.Query), MinScore: o.SimilarityThreshold, Filter: o.within(s.filter()),
+		Limit: min(cmp.Or(max(0, o.MaxResults), defaultResults), souvenir.MaxLimit)}
 	results, err := store.Search(ctx, q)
 	if err != nil {
 		return nil, err
@@ -295,6 +295,11 @@ func (s *Service[U, K, E, T, S, A, P, Q]) SearchMemories(
 		}
 	}
 	return found, nil
+}
+
+// beginning returns as much of a text as a search takes.
+func beginning(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), souvenir.MaxQuery)], "")
 }
 
 // within adds the conditions of the options to a filter.

@@ -233,6 +233,7 @@ func TestSearchesTakeTheFrameworksOptions(t *testing.T) {
 		{"after a time", memory.SearchOptions{Query: "ferry", TimeAfter: day(11)}, 2},
 		{"unrelated", memory.SearchOptions{Query: "quantum chromodynamics", SimilarityThreshold: 0.5}, 0},
 		{"blank", memory.SearchOptions{Query: " "}, 0},
+		{"long", memory.SearchOptions{Query: strings.Repeat("ferry ", souvenir.MaxQuery)}, 10},
 	} {
 		found, err := s.SearchMemories(t.Context(), anna, "replaced by the options", memory.WithSearchOptions(c.options))
 		if err != nil || found == nil || len(found) != c.want {
