@@ -267,6 +267,26 @@ func TestAStaleGraphTakesInChanges(t *testing.T) {
 	}
 }
 
+func TestAMapThatStartsFarAwayIsRefused(t *testing.T) {
+	s := openWords(t, "", Options{})
+	for i := range 5 {
+		mustAdd(t, s, NewMemory{Content: fmt.Sprint("hot green tea ", i)})
+	}
+	for _, far := range []float64{math.NaN(), math.Inf(-1), 1e40} {
+		start, err := s.Insights().Map(t.Context(), MapQuery{Layout: LayoutNeighbours})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start.Points[1].Y = far
+		for _, layout := range []MapLayout{LayoutKept, LayoutNeighbours} {
+			m, err := s.Insights().Map(t.Context(), MapQuery{Layout: layout, Start: &start})
+			if !errors.Is(err, ErrInvalid) {
+				t.Errorf("%s, which starts at %v: got %v, %v, want ErrInvalid", layout, far, m.Points, err)
+			}
+		}
+	}
+}
+
 // A kept layout keeps the places of memories as they were. Others are beside the most similar one, and the names of
 // clusters have no words of memories that are gone.
 func TestAKeptLayoutTakesInChanges(t *testing.T) {

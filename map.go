@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -94,6 +95,13 @@ func (h *Insights) Map(ctx context.Context, q MapQuery) (_ Map, err error) {
 		return Map{}, invalid("layout", "{} is %s; expected %s", show(string(q.Layout)), oneOf(mapLayouts))
 	case q.Layout == LayoutKept && q.Start == nil:
 		return Map{}, invalid("start", "{} is missing; the layout %s needs an earlier map", LayoutKept)
+	}
+	if q.Start != nil {
+		for i, p := range q.Start.Points {
+			if far := max(math.Abs(p.X), math.Abs(p.Y)); !(far < 1e6) { // NaN, or too large to place others around it
+				return Map{}, invalid("start", "{} has point %d at (%g, %g); expected places near -1 to 1", i, p.X, p.Y)
+			}
+		}
 	}
 	var m Map
 	var p *pictures.Picture
