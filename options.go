@@ -127,7 +127,9 @@ type Options struct {
 	// concurrent use.
 	Now func() time.Time
 
-	// NewID returns the id for a new memory, project or file. Nil means UUIDv7 (RFC 9562), which sorts by creation time.
+	// NewID returns the id for a new memory, project or file: 1 to 128 characters of UTF-8 on one line, without a slash,
+	// and never one that it has returned before. The store does not check this. Nil means UUIDv7 (RFC 9562), which sorts
+	// by creation time.
 	NewID func() string
 }
 

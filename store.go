@@ -375,7 +375,7 @@ func (s *shared) now() int64 { return s.clock().UnixMicro() }
 //
 // Writers do not wait meanwhile, except in an in-memory store. Until fn returns, a file keeps what they write in its
 // write-ahead log, and PostgreSQL keeps the rows that they replace, so fn should not take long. It must not wait for a
-// write made with another context.
+// write made with another context, nor call Close, which waits for it.
 func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
 	if err := s.checkUnsealed("Snapshot"); err != nil {
 		return err
