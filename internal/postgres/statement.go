@@ -60,7 +60,7 @@ var spelling = []string{
 	db.Integers1, integers(`?1`),
 	db.Integers2, integers(`?2`),
 	db.Texts, texts(`?`),
-	db.Values, `(SELECT v.value FROM jsonb_array_elements(list_json(?)) v)`,
+	db.Values, `(SELECT v.value FROM jsonb_array_elements(` + storableOf(`?`) + `) v WHERE v.value <> 'null')`,
 	db.Numbered, numbered(`?`),
 	db.Numbered1, numbered(`?1`),
 	db.Numbered3, numbered(`?3`),
@@ -76,7 +76,15 @@ func integers(parameter string) string {
 }
 
 func texts(parameter string) string {
-	return `(SELECT e COLLATE "C" FROM jsonb_array_elements_text(list_json(` + parameter + `)) e)`
+	return `(SELECT e COLLATE "C" FROM jsonb_array_elements_text(` + storableOf(parameter) +
+		`) e WHERE e IS NOT NULL)`
+}
+
+// storableOf converts a list of texts and numbers in JSON. A text with U+0000, which no stored one equals, becomes null.
+func storableOf(parameter string) string {
+	return `(SELECT CASE WHEN strpos(l, '\u0000') > 0 THEN regexp_replace(l,
+		'"(?:[^"\\]|\\[^u]|\\u(?!0000))*\\u0000(?:[^"\\]|\\.)*"', 'null', 'g') ELSE l END::jsonb
+		FROM (SELECT ` + parameter + `) p (l))`
 }
 
 func numbered(parameter string) string {

@@ -29,7 +29,8 @@ func ownIndex(t *testing.T, d db.DB) {
 	write(t, d, func(tx db.Tx) error {
 		for uid, metadata := range map[string]string{
 			"a": `{"k": "x"}`, "b": `{"k": 2}`, "c": `{"k": ["x", 3, true]}`, "d": `{"k": null}`, "e": `{"k": {"x": 1}}`,
-			"f": `{"k": []}`, "g": `{"k": "` + strings.Repeat("x", 5000) + `"}`, "h": `{}`, "i": `{"k": 1.5, "l": false}`,
+			"f": `{"k": []}`, "g": `{"k": "` + strings.Repeat("x", 5000) + `"}`, "h": `{}`,
+			"i": `{"k": 1.5, "l": false, "m": "\udbff\udfff"}`,
 		} {
 			row, err := addMemory(tx, partition, uid, metadata)
 			if err != nil {
@@ -56,6 +57,7 @@ func ownIndex(t *testing.T, d db.DB) {
 			"some of both":      {`o.key = ? AND o.value IN ` + db.Values, []any{"k", `["x",2]`}, "a b c"},
 			"a number beyond":   {`o.key = ? AND ` + db.OwnIsNumber + ` AND o.value >= ` + db.Scalar, []any{"k", 1.75}, "b c"},
 			"a text beyond":     {`o.key = ? AND ` + db.OwnIsText + ` AND o.value > ` + db.Scalar, []any{"k", "w"}, "a c"},
+			"none of a list":    {`o.key = ? AND o.value IN ` + db.Values, []any{"m", `["\u0000",2]`}, ""},
 			"no stored text":    {`o.key = ? AND o.value = ` + db.Scalar, []any{"k", "x\x00"}, ""},
 			"no text beyond":    {`o.key = ? AND ` + db.OwnIsText + ` AND o.value > ` + db.Scalar, []any{"k", "é"}, ""},
 			"a key that is set": {`o.key = ? AND o.value <> ` + db.OwnOfLong, []any{"k"}, "a b c e f i"},

@@ -85,7 +85,7 @@ func valuesKept(t *testing.T, d db.DB) {
 func textsDiffer(t *testing.T, d db.DB) {
 	write(t, d, func(tx db.Tx) error {
 		return errors.Join(set(tx, key("a"), 1), set(tx, key("a "), 2), set(tx, key("A"), 3), set(tx, key("é"), 4),
-			set(tx, key("e\u0301"), 5), set(tx, key("\ufffd"), 6))
+			set(tx, key("e\u0301"), 5), set(tx, key("\ufffd"), 6), set(tx, key("\U0010ffff"), 7), set(tx, key(`\u0000"`), 8))
 	})
 	read(t, d, func(tx db.Tx) error {
 		for text, want := range map[string]string{"a": "[1]", "a ": "[2]", "A": "[3]", "é": "[4]", "e\u0301": "[5]",
@@ -98,7 +98,13 @@ func textsDiffer(t *testing.T, d db.DB) {
 			}
 			equal(t, fmt.Sprintf("values of %q", text), fmt.Sprint(found), want)
 		}
-		return nil
+		list := db.List([]string{key(`"\`), key("\x00"), key(`"\` + "\x00\""), key("a"), key(`\u0000"`), key("\x00\x00")})
+		in, err := db.Column[int64](tx, `SELECT value FROM setting WHERE key IN `+db.Texts+` ORDER BY value`, list)
+		equal(t, "values of a list", fmt.Sprint(in), "[1 8]")
+		out, err2 := db.Column[int64](tx, `SELECT value FROM setting WHERE NOT (key IN `+db.Texts+`)
+			AND key LIKE 'test %' ORDER BY value`, list)
+		equal(t, "values that are not of a list", fmt.Sprint(out), "[2 3 4 5 6 7]")
+		return errors.Join(err, err2)
 	})
 }
 
