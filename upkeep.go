@@ -316,6 +316,9 @@ func (s *shared) tidy(ctx context.Context) {
 		err = s.scrub(ctx)
 		s.scrubbed = time.Now()
 	}
+	if err != nil {
+		s.erased.Store(true) // the next time tries again
+	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, db.ErrClosed) {
 		s.log.Warn("could not erase deleted data yet", "error", err)
 	}

@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
+	"github.com/souvenir-ai/souvenir/internal/trash"
 )
 
 // counting is an embedder that records its texts, and first calls a function.
@@ -446,5 +448,40 @@ func TestPurgeDeletesExpiredData(t *testing.T) {
 	}
 	if again, err := s.Upkeep().Purge(t.Context(), nil); err != nil || again != (PurgeReport{}) {
 		t.Errorf("again: %+v, %v, want no error and again %v", again, err, PurgeReport{})
+	}
+}
+
+// shut is a database that fails while it is on.
+type shut struct {
+	db.DB
+	on bool
+}
+
+func (d *shut) Read(ctx context.Context, fn func(db.Tx) error) error {
+	if d.on {
+		return db.ErrBusy
+	}
+	return d.DB.Read(ctx, fn)
+}
+
+func TestTracesAreRemovedByTheNextRoundAfterAFailure(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "traces.db"), Options{})
+	s.worker.Stop()
+	s.tidy(t.Context())
+	mustExec(t, s, `INSERT INTO setting (key, value) VALUES (?, 1)
+		ON CONFLICT (key) DO UPDATE SET value = 1`, trash.SettingErasure)
+	s.erased.Store(true)
+	d := &shut{DB: s.db.DB, on: true}
+	s.db.DB = d
+	s.tidy(t.Context())
+	d.on = false
+	s.tidy(t.Context())
+	var due int64
+	err := s.db.Read(t.Context(), func(tx db.Tx) (err error) {
+		due, err = kernel.Setting(tx, trash.SettingErasure)
+		return err
+	})
+	if err != nil || due != 0 {
+		t.Errorf("the erasure that is due: got %d, %v; want 0", due, err)
 	}
 }
