@@ -1,6 +1,6 @@
--- The second wall: a role that does not own the tables sees and changes of memories, files and trash what the caller of
--- its transaction may, and nothing if the transaction names none. Run it as the owner, after each upgrade, and after
--- vectors.sql.
+-- The second wall: a role that does not own the tables sees and changes of memories, files, trash and preferences what
+-- the caller of its transaction may, and nothing if the transaction names none. Run it as the owner, after each upgrade,
+-- and after vectors.sql.
 CREATE OR REPLACE FUNCTION wall_caller() RETURNS bigint STABLE LANGUAGE sql AS $$
 	SELECT nullif(nullif(current_setting('souvenir.caller', true), ''), 'server')::bigint
 $$;
@@ -64,7 +64,8 @@ BEGIN
 		('file_chunk', 'EXISTS (SELECT 1 FROM file f WHERE f.id = file_chunk.id / 16777216)', 'wall_file(id / 16777216)'),
 		('trash', 'owner_id = (SELECT wall_caller()) AND (SELECT wall_limit()) IS NULL
 			OR kind IN (''memory'', ''file'') AND project_id = ANY ((SELECT wall_projects(true))::bigint[])', NULL),
-		('trash_item', 'EXISTS (SELECT 1 FROM trash e WHERE e.id = entry_id)', NULL)
+		('trash_item', 'EXISTS (SELECT 1 FROM trash e WHERE e.id = entry_id)', NULL),
+		('preference', 'user_id = (SELECT wall_caller()) AND (SELECT wall_limit()) IS NULL', NULL)
 	) AS v (name, visible, writable)
 	LOOP
 		CONTINUE WHEN to_regclass(quote_ident(current_schema()) || '.' || t.name) IS NULL;
