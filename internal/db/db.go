@@ -82,8 +82,9 @@ type Tx interface {
 	// Exec runs one statement. Arguments are nil, booleans, integers, floats, strings, byte slices, values of such kinds,
 	// pointers to them (a nil pointer is NULL, and so is a nil byte slice), or implement driver.Valuer. Stored texts are
 	// UTF-8 without U+0000. Callers have to check this, since engines treat other texts differently. Compared with stored
-	// data, such a text equals nothing. A write within a Read is ErrReadOnly. A statement may have up to 1,000
-	// parameters. A list is one parameter and has any length.
+	// data, such a text equals nothing, also in a list. But an engine may refuse it in an INSERT or UPDATE, even one that
+	// only compares it: ErrConstraint. A write within a Read is ErrReadOnly. A statement may have up to 1,000 parameters.
+	// A list is one parameter and has any length.
 	Exec(query string, args ...any) (Result, error)
 	// Query runs one statement that returns rows, and reads them as Next is called: any number of rows needs little
 	// memory.

@@ -3,8 +3,10 @@ package db
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // A list is bound as one argument, made by [List], and follows IN: `id IN ` + db.Integers. So the text of a
@@ -26,7 +28,8 @@ const (
 	Numbered4 = `(SELECT key, value FROM json_each(?4))`
 )
 
-// List returns the argument for a list: a JSON array.
+// List returns the argument for a list: a JSON array. In JSON, a text that is not UTF-8 would become another one, with
+// U+FFFD; it becomes U+0000, which equals no stored text, either.
 func List[T int64 | string](values []T) string {
 	switch values := any(values).(type) {
 	case []int64:
@@ -41,6 +44,14 @@ func List[T int64 | string](values []T) string {
 	case []string:
 		if values == nil {
 			return "[]"
+		}
+		if slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+			values = slices.Clone(values)
+			for i, v := range values {
+				if !utf8.ValidString(v) {
+					values[i] = "\x00"
+				}
+			}
 		}
 		list, _ := json.Marshal(values) // strings always encode
 		return string(list)

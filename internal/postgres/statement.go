@@ -180,7 +180,7 @@ func values(query string, args []any) (values []any, types []byte, err error) {
 			types[i] = 'f'
 		case string:
 			if types[i] = 't'; !storable(v) {
-				if kindOf(query) == writes {
+				if word := firstWord(query); word == "INSERT" || word == "UPDATE" {
 					return nil, nil, &Error{Op: "exec", kind: db.ErrConstraint,
 						err: fmt.Errorf("argument %d is not UTF-8, or has U+0000: %.100q", i+1, v)}
 				}
@@ -315,9 +315,14 @@ func skipped(query string, i int) int {
 	return i
 }
 
-func kindOf(query string) kind {
+func firstWord(query string) string {
 	word, _, _ := strings.Cut(strings.TrimLeft(query, " \t\n("), " ")
-	switch word, _, _ = strings.Cut(word, "\n"); strings.ToUpper(word) {
+	word, _, _ = strings.Cut(word, "\n")
+	return strings.ToUpper(word)
+}
+
+func kindOf(query string) kind {
+	switch firstWord(query) {
 	case "SELECT", "WITH", "VALUES":
 		return reads
 	case "INSERT", "UPDATE", "DELETE":

@@ -25,6 +25,7 @@ func TestParametersHaveTheTypesOfTheirArguments(t *testing.T) {
 		{`SELECT '?', "?", ? -- ?`, []any{1}, `SELECT '?', "?", ($1::int8) -- ?`, `[1]`},
 		{`SELECT 'it''s ?', ?`, []any{1}, `SELECT 'it''s ?', ($1::int8)`, `[1]`},
 		{`SELECT a FROM b WHERE c = ?`, []any{"\xff"}, `SELECT a FROM b WHERE c = NULL`, `[]`},
+		{`DELETE FROM b WHERE c = ?`, []any{"\x00"}, `DELETE FROM b WHERE c = NULL`, `[]`},
 	} {
 		st, bound, err := newStatements(10).bind(test.query, test.args)
 		if err != nil || st.text != test.want || fmt.Sprint(bound) != test.bound {

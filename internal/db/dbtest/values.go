@@ -85,27 +85,44 @@ func valuesKept(t *testing.T, d db.DB) {
 func textsDiffer(t *testing.T, d db.DB) {
 	write(t, d, func(tx db.Tx) error {
 		return errors.Join(set(tx, key("a"), 1), set(tx, key("a "), 2), set(tx, key("A"), 3), set(tx, key("é"), 4),
-			set(tx, key("e\u0301"), 5), set(tx, key("\ufffd"), 6), set(tx, key("\U0010ffff"), 7), set(tx, key(`\u0000"`), 8))
+			set(tx, key("e\u0301"), 5), set(tx, key("\ufffd"), 6), set(tx, key("\U0010ffff"), 7), set(tx, key(`\u0000"`), 8),
+			set(tx, key("a\ufffd"), 9))
 	})
+	wanted := map[string]string{"a": "[1]", "a ": "[2]", "A": "[3]", "é": "[4]", "e\u0301": "[5]", "\ufffd": "[6]",
+		"a  ": "[]", "a\x00": "[]", "a\x00b": "[]", "a\xff": "[]", "\xff": "[]", "\x00": "[]"}
 	read(t, d, func(tx db.Tx) error {
-		for text, want := range map[string]string{"a": "[1]", "a ": "[2]", "A": "[3]", "é": "[4]", "e\u0301": "[5]",
-			"a  ":    "[]",
-			"\ufffd": "[6]",
-			"a\x00":  "[]", "a\x00b": "[]", "a\xff": "[]", "\xff": "[]"} {
+		for text, want := range wanted {
 			found, err := db.Column[int64](tx, `SELECT value FROM setting WHERE key = ?`, key(text))
-			if err != nil {
+			listed, err2 := db.Column[int64](tx, `SELECT value FROM setting WHERE key IN `+db.Texts,
+				db.List([]string{key("none"), key(text)}))
+			if err := errors.Join(err, err2); err != nil {
 				return fmt.Errorf("%q: %w", text, err)
 			}
 			equal(t, fmt.Sprintf("values of %q", text), fmt.Sprint(found), want)
+			equal(t, fmt.Sprintf("values of %q in a list", text), fmt.Sprint(listed), want)
 		}
 		list := db.List([]string{key(`"\`), key("\x00"), key(`"\` + "\x00\""), key("a"), key(`\u0000"`), key("\x00\x00")})
 		in, err := db.Column[int64](tx, `SELECT value FROM setting WHERE key IN `+db.Texts+` ORDER BY value`, list)
 		equal(t, "values of a list", fmt.Sprint(in), "[1 8]")
 		out, err2 := db.Column[int64](tx, `SELECT value FROM setting WHERE NOT (key IN `+db.Texts+`)
 			AND key LIKE 'test %' ORDER BY value`, list)
-		equal(t, "values that are not of a list", fmt.Sprint(out), "[2 3 4 5 6 7]")
+		equal(t, "values that are not of a list", fmt.Sprint(out), "[2 3 4 5 6 7 9]")
 		return errors.Join(err, err2)
 	})
+	left := 9
+	for text, want := range wanted {
+		if want != "[]" {
+			continue
+		}
+		write(t, d, func(tx db.Tx) error {
+			_, err := tx.Exec(`DELETE FROM setting WHERE key = ?`, key(text))
+			_, err2 := tx.Exec(`DELETE FROM setting WHERE key IN `+db.Texts, db.List([]string{key(text)}))
+			var rows int
+			err3 := tx.QueryRow(`SELECT count(*) FROM setting WHERE key LIKE 'test %'`).Scan(&rows)
+			equal(t, fmt.Sprintf("rows after a deletion of %q", text), rows, left)
+			return errors.Join(err, err2, err3)
+		})
+	}
 }
 
 // scannedNulls checks what NULL and values of another kind become.
