@@ -3,9 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -39,46 +37,6 @@ func (d *DB) lookForCitus(ctx context.Context) error {
 func distributedSettings() []string {
 	return []string{"SET LOCAL citus.propagate_set_commands = 'local'",
 		"SET LOCAL citus.allow_nested_distributed_execution = on", "SET LOCAL plan_cache_mode = force_custom_plan"}
-}
-
-// lockWait is a statement that limits the wait for each lock.
-func lockWait(limit time.Duration) pending {
-	return pending{text: fmt.Sprintf("SET LOCAL lock_timeout = %d", limit.Milliseconds())}
-}
-
-// lockWaits returns the statement that limits the waits of a Read. Connections have their limit from the beginning,
-// except behind a pooler, and those of a coordinator to workers.
-func (d *DB) lockWaits() []pending {
-	if d.sessions && !d.distributed {
-		return nil
-	}
-	return []pending{lockWait(d.lockTimeout)}
-}
-
-// takeTurn returns the statements with which a Write waits for its turn, and which limit its wait for other locks. One
-// that runs alone waits only briefly for these: other programs hold them, and all Writes wait for its end. On Citus the
-// lock is only on the coordinator, where all Writes meet, and not on all workers, some of which may be away; the worker
-// gets the timeout.
-func (d *DB) takeTurn(exclusive bool, wait time.Duration) (all []pending) {
-	add := func(text string) { all = append(all, pending{text: text}) }
-	mode := "ROW EXCLUSIVE"
-	if exclusive {
-		mode, wait = "EXCLUSIVE", min(wait, turnTime)
-	}
-	all = append(all, lockWait(wait))
-	if d.distributed {
-		add("SET LOCAL citus.enable_ddl_propagation = off")
-	}
-	table := "write_turn"
-	if d.ofKeys {
-		table = "user_key"
-	}
-	// LOCK takes no snapshot: one that waited for it sees what was committed meanwhile.
-	add("LOCK TABLE " + table + " IN " + mode + " MODE")
-	if d.distributed {
-		add("SET LOCAL citus.enable_ddl_propagation = on")
-	}
-	return all
 }
 
 // scriptParts splits a script into the parts to send: on Citus single statements, since the coordinator forwards the

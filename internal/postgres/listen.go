@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"regexp"
 	"sync"
 	"time"
 
@@ -180,7 +179,3 @@ func (a *announcer) hear(fn func()) error {
 // ignored drops notifications that a pooler delivers to connections which did not ask for them. The driver would keep
 // them.
 func ignored(*pgconn.PgConn, *pgconn.Notification) {}
-
-// changesMemories matches the statements after which other servers have something to read.
-var changesMemories = regexp.MustCompile(
-	`(?i)^\s*(INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+(memory|passage|change|partition|collection|project|users)\b`)

@@ -309,22 +309,6 @@ func (d *DB) withoutWrites(tx *Tx) error {
 	return nil
 }
 
-// sameVersion is a statement that fails if a newer program has migrated the schema since this one opened it.
-func (d *DB) sameVersion() pending {
-	return pending{text: fmt.Sprintf("SELECT 1 / (version <= %d)::int FROM schema_version", d.version), version: true}
-}
-
-// outdated is the error of a transaction for which that statement failed.
-func (tx *Tx) outdated(err error) error {
-	var known *Error
-	if errors.As(err, &known) && known.Code == codeDivision {
-		err = &Error{Op: "begin", kind: db.ErrNewer, err: fmt.Errorf("a newer program has changed the schema, and this one "+
-			"supports version %d; nothing was changed; use the newer program", tx.d.version)}
-		tx.lost = err
-	}
-	return err
-}
-
 // schemaVersion returns the number of the schema, 0 for none.
 func schemaVersion(ctx context.Context, conn *pgx.Conn) (version int, err error) {
 	var known bool

@@ -196,15 +196,9 @@ func textOf(vector []byte) (string, error) {
 	return string(append(text, ']')), err
 }
 
-// Maintain brings the indexes of words and of vectors up to date if much is missing from them. Vectors that are sealed
-// under user keys are in no index.
-func (d *DB) Maintain(ctx context.Context, wait bool) error {
-	if d.readOnly {
-		return nil
-	}
-	if err := d.maintainWords(ctx, wait); err != nil || d.near == nil || !d.near.fills {
-		return err
-	}
+// maintainNear brings the index of vectors up to date if much is missing from it. Vectors that are sealed under user
+// keys are in no index.
+func (d *DB) maintainNear(ctx context.Context, wait bool) error {
 	type due struct{ partition, size int64 }
 	var all []due
 	err := d.Read(ctx, func(tx db.Tx) error {
@@ -226,7 +220,7 @@ func (d *DB) Maintain(ctx context.Context, wait bool) error {
 				OR (SELECT count(*) FROM (SELECT FROM passage a WHERE a.id > n.upto AND a.id < (p.id + 1) << 32
 					LIMIT ?1) b) >= ?1
 				OR (SELECT count(*) FROM (SELECT FROM passage_near c JOIN passage a ON a.id = c.id
-					WHERE c.id BETWEEN p.id << 32 AND n.upto AND c.embedding IS NULL 
+					WHERE c.id BETWEEN p.id << 32 AND n.upto AND c.embedding IS NULL
 					AND length(a.vector) IN (4 * f.dimensions, 1 + 2 * f.dimensions)
 					LIMIT ?1) b) >= ?1)
 			ORDER BY p.id`, worthwhile)
@@ -244,16 +238,6 @@ func (d *DB) Maintain(ctx context.Context, wait bool) error {
 
 // maintenanceLock is the key of the lock under which one process at a time fills the index.
 const maintenanceLock = 0x5375766f
-
-// locked takes a lock until the end of the transaction. Without wait it reports false if another process has it.
-func locked(tx db.Tx, key int64, wait bool) (alone bool, err error) {
-	lock := `SELECT pg_try_advisory_xact_lock(hashtextextended(current_schema(), ?))`
-	if wait {
-		lock = `SELECT pg_advisory_xact_lock(hashtextextended(current_schema(), ?)) IS NOT NULL`
-	}
-	err = tx.QueryRow(lock, key).Scan(&alone)
-	return alone, err
-}
 
 // tendSome adds some passages of a partition to the index. It reports whether there may be more to do.
 func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, err error) {
@@ -280,7 +264,7 @@ func (d *DB) tendSome(tx db.Tx, partition, size int64, wait bool) (more bool, er
 		return true, err
 	}
 	added, last, err := d.passages(tx, `SELECT id, memory_id, CASE WHEN length(vector) IN (?1, ?5) THEN vector END
-		FROM passage 		WHERE id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4`, 4*size, upto, first|(1<<32-1), addedAtOnce,
+		FROM passage WHERE id > ?2 AND id <= ?3 ORDER BY id LIMIT ?4`, 4*size, upto, first|(1<<32-1), addedAtOnce,
 		vectorform.ShortLength(int(size)))
 	if err != nil {
 		return false, err

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -113,6 +114,10 @@ type statement struct {
 	// changes says that the statement changes memories, or rows that memories belong to.
 	changes bool
 }
+
+// changesMemories matches the statements after which other servers have something to read.
+var changesMemories = regexp.MustCompile(
+	`(?i)^\s*(INSERT\s+INTO|UPDATE|DELETE\s+FROM)\s+(memory|passage|change|partition|collection|project|users)\b`)
 
 // kind classifies a statement for its transaction.
 type kind int

@@ -325,6 +325,15 @@ func (tx *Tx) answered(answers pgx.BatchResults, within bool, most int, result *
 	return within && err != nil, all, err
 }
 
+// command runs statements that begin or end a transaction.
+func (tx *Tx) command(text string) error {
+	if err := tx.flush(); err != nil {
+		return err
+	}
+	_, err := tx.conn.PgConn().Exec(tx.ctx, text).ReadAll()
+	return tx.failed("transaction", err)
+}
+
 // failed classifies the error of a statement, and remembers what it means for the transaction.
 func (tx *Tx) failed(op string, err error) error {
 	if err == nil {

@@ -29,24 +29,6 @@ func (d *DB) lookForWall(ctx context.Context) error {
 	return classify("open", err)
 }
 
-// beginning returns the statements that begin a transaction, which is for the store as a whole.
-func (d *DB) beginning(begin string, turn ...pending) (all []pending) {
-	all = append(all, pending{text: begin})
-	if d.distributed {
-		for _, text := range distributedSettings() {
-			all = append(all, pending{text: text})
-		}
-	}
-	all = append(all, turn...)
-	if d.version > 0 {
-		all = append(all, d.sameVersion())
-	}
-	if d.walled {
-		all = append(all, pending{text: "SET LOCAL souvenir.caller = '" + server + "'"})
-	}
-	return all
-}
-
 // ActFor sets the caller that the policies check. The server gets it with the next statement.
 func (tx *Tx) ActFor(c *db.Caller) { tx.caller = c }
 
