@@ -1,11 +1,9 @@
 package db
 
-// Changes is the log of memories written or deleted by any process. Triggers add to it when the row of a memory is
-// inserted, updated or deleted, and when the vector of a passage is updated. Inserting or deleting a passage adds
-// nothing, even with a vector: its memory is written in the same transaction, or [Changes.Add] is called.
+// Changes is the log of memories written or deleted by any process, the table change. Triggers add to it when the row
+// of a memory is inserted, updated or deleted, and when the vector of a passage is updated. Inserting or deleting a
+// passage adds nothing, even with a vector: its memory is written in the same transaction, or [AddChange] is called.
 type Changes interface {
-	// Add adds a memory whose passages were rebuilt, and then runs [MarkStale] for it. A missing memory is no error.
-	Add(memory int64) error
 	// Mark returns the log's position in the transaction's snapshot. A mark from a Write that has changed memories is of
 	// use only after the commit: from it, [Changes.Since] finds the later changes of the Write, but need not do so within
 	// the Write. If the Write is undone, later changes may be missed.
@@ -19,10 +17,18 @@ type Changes interface {
 	Since(mark Mark, limit int) (memories []int64, next Mark, complete bool, err error)
 }
 
-// MarkStale is a statement that each engine's [Changes.Add] runs, with the memory as its argument: stored segments of
-// the search index no longer count for that memory. For all other changes, triggers do the same (migration 0033).
-const MarkStale = `INSERT INTO segment_stale (partition_id, memory_id) SELECT s.partition_id, m.id FROM memory m
-	JOIN segmented s ON s.partition_id = m.partition_id WHERE m.id = ? AND m.id <= s.upto ON CONFLICT DO NOTHING`
+// AddChange adds a memory whose passages were rebuilt to the log. Stored segments of the search index no longer count
+// for it; for all other changes, triggers do the same (migration 0033). A missing memory is no error.
+func AddChange(tx Tx, memory int64) error {
+	tx = Stored(tx)
+	if _, err := tx.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory); err != nil {
+		return err
+	}
+	_, err := tx.Exec(`INSERT INTO segment_stale (partition_id, memory_id) SELECT s.partition_id, m.id FROM memory m
+		JOIN segmented s ON s.partition_id = m.partition_id WHERE m.id = ? AND m.id <= s.upto ON CONFLICT DO NOTHING`,
+		memory)
+	return err
+}
 
 // Mark is a position in the log of changes, as the engine writes it; "" is before everything. Between equal marks
 // nothing changed. Callers cannot order marks: an engine whose commits come out of order records in the mark which

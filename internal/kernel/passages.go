@@ -198,7 +198,7 @@ func (w *RowWriter) ReplacePassages(memory, partition int64, passages []Passage,
 	if _, _, err := w.AddPassages(memory, at, passages, own, tags); err != nil {
 		return err
 	}
-	return w.Tx.Changes().Add(memory)
+	return db.AddChange(w.Tx, memory)
 }
 
 // PlainMemory holds the fields of a memory that background work needs.

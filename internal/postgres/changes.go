@@ -58,14 +58,6 @@ func parseMark(mark db.Mark) (p position, err error) {
 	return p, nil
 }
 
-func (c changes) Add(memory int64) error {
-	if _, err := c.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory); err != nil {
-		return err
-	}
-	_, err := c.Exec(db.MarkStale, memory)
-	return err
-}
-
 // here is the newest transaction of the log, and the newest that was removed from it. A Write gets its number after its
 // snapshot, which may not include the changes of others with lower numbers. So its own is left out.
 const here = `SELECT coalesce(max(xid)::text::int8, 0) AS xid, (SELECT xid::text::int8 FROM change_floor) AS removed,

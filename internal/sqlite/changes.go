@@ -24,14 +24,6 @@ func (tx *Tx) Changes() db.Changes { return changes{tx} }
 
 type changes struct{ *Tx }
 
-func (c changes) Add(memory int64) error {
-	if _, err := c.Exec(`INSERT INTO change (memory_id) VALUES (?)`, memory); err != nil {
-		return err
-	}
-	_, err := c.Exec(db.MarkStale, memory)
-	return err
-}
-
 // The mark is the number of the last row of the log.
 func (c changes) Mark() (db.Mark, error) {
 	var last int64

@@ -187,7 +187,7 @@ func (l *linkItem) apply(t *importTx) error {
 	}
 	t.count(KindLink, o)
 	if o == added {
-		return t.tx.Changes().Add(found[0]) // cached pictures show links
+		return db.AddChange(t.tx, found[0]) // cached pictures show links
 	}
 	return nil
 }

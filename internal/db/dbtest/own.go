@@ -164,7 +164,7 @@ func changesAdded(t *testing.T, d db.DB) {
 		return err
 	})
 	_, mark, _ := since(t, d, "", 10)
-	write(t, d, func(tx db.Tx) error { return tx.Changes().Add(row) })
+	write(t, d, func(tx db.Tx) error { return db.AddChange(tx, row) })
 	changed, next, complete := since(t, d, mark, 10)
 	misses(t, "a change that was added", changed, complete, row)
 	if next == mark {

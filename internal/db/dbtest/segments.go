@@ -161,7 +161,7 @@ func (s segmented) again() []change {
 		}
 	}
 	add := func(memory int64) func(db.Tx) error {
-		return func(tx db.Tx) error { return tx.Changes().Add(memory) }
+		return func(tx db.Tx) error { return db.AddChange(tx, memory) }
 	}
 	back := func(tx db.Tx) error {
 		return errors.Join(s.exec(move, "two", "a")(tx), s.exec(move, "one", "a")(tx))

@@ -17,30 +17,7 @@ func walled(t *testing.T, e Engine) {
 	}
 	d := e.Walled(t)
 	defer d.Close()
-	partitions, users := map[string]int64{"ann": place(t, d)}, map[string]int64{}
-	write(t, d, func(tx db.Tx) error {
-		partition, err := addPartition(tx, "ben's")
-		if err != nil {
-			return err
-		}
-		partitions["ben"] = partition
-		if users["ann"], err = userOf(tx, "ann"); err != nil {
-			return err
-		}
-		users["ben"], err = db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES ('ben', 0) RETURNING id`)
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(`UPDATE collection SET owner_id = ? WHERE id = (SELECT collection_id FROM partition WHERE id = ?)`,
-			users["ben"], partition)
-		for name, partition := range partitions {
-			memory, err2 := addMemory(tx, partition, name+"'s", "{}")
-			_, err3 := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 1, 0)`,
-				partition<<32, memory)
-			err = errors.Join(err, err2, err3, tx.Words().Put(partition<<32, "tea", "", false))
-		}
-		return err
-	})
+	partitions, users := twoOwners(t, d)
 	ann, ben := &db.Caller{User: users["ann"]}, &db.Caller{User: users["ben"]}
 	sees := func(tx db.Tx, what, want string) {
 		t.Helper()
@@ -132,4 +109,34 @@ func wallHolds(t *testing.T, d db.DB, ann, ben *db.Caller, partitions map[string
 func userOf(tx db.Tx, uid string) (row int64, err error) {
 	err = tx.QueryRow(`SELECT id FROM users WHERE uid = ?`, uid).Scan(&row)
 	return row, err
+}
+
+// twoOwners makes two users with a partition, a memory and a passage each.
+func twoOwners(t *testing.T, d db.DB) (partitions, users map[string]int64) {
+	t.Helper()
+	partitions, users = map[string]int64{"ann": place(t, d)}, map[string]int64{}
+	write(t, d, func(tx db.Tx) error {
+		partition, err := addPartition(tx, "ben's")
+		if err != nil {
+			return err
+		}
+		partitions["ben"] = partition
+		if users["ann"], err = userOf(tx, "ann"); err != nil {
+			return err
+		}
+		users["ben"], err = db.Insert(tx, `INSERT INTO users (uid, created_at) VALUES ('ben', 0) RETURNING id`)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(`UPDATE collection SET owner_id = ? WHERE id = (SELECT collection_id FROM partition WHERE id = ?)`,
+			users["ben"], partition)
+		for name, partition := range partitions {
+			memory, err2 := addMemory(tx, partition, name+"'s", "{}")
+			_, err3 := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 1, 0)`,
+				partition<<32, memory)
+			err = errors.Join(err, err2, err3, tx.Words().Put(partition<<32, "tea", "", false))
+		}
+		return err
+	})
+	return partitions, users
 }

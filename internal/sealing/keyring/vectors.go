@@ -13,47 +13,30 @@ import (
 // of vectors ([db.Nearer]) has no sealed vectors.
 type vectors struct{ in *transactionKeys }
 
-const comparable = `SELECT id, memory_id, start, length, vector FROM passage
-	WHERE id BETWEEN ? AND ? AND length(vector) IN (?, ?, ?, ?) AND profile_id IN ` + db.Integers
-
 func (v vectors) Compare(in db.Range, vector []byte, profiles []int64, fn func(db.Compared) error) error {
-	return v.compare(in, vector, profiles, fn, comparable)
+	return vectorform.Compare(v.in.tx, in, vector, profiles, v.sealed(), fn)
 }
 
-// CompareOf reads the passages of the memories by index.
 func (v vectors) CompareOf(in db.Range, vector []byte, profiles, memories []int64,
 	fn func(db.Compared) error) error {
-	return v.compare(in, vector, profiles, fn, comparable+` AND memory_id IN `+db.Integers, db.List(memories))
+	return vectorform.CompareOf(v.in.tx, in, vector, profiles, memories, v.sealed(), fn)
 }
 
-func (v vectors) compare(in db.Range, vector []byte, profiles []int64, fn func(db.Compared) error, statement string,
-	args ...any) error {
-	query, err := vectorform.NewQuery(vector)
-	if err != nil {
-		return err
-	}
-	exact, short := query.Lengths()
+func (v vectors) sealed() *vectorform.Sealed {
 	open := opening{ring: v.in.ring, purpose: sealedrows.PassageVector.Purpose()}
-	return db.Stream(v.in.tx, func(row db.Rows) error {
-		var c db.Compared
-		var stored []byte
-		if err := row.Scan(&c.Passage, &c.Memory, &c.Start, &c.Length, &stored); err != nil {
-			return err
-		}
-		if sealed, is := sealedrows.SealedBytes(sealedrows.PassageVector, stored); is {
-			var err error
-			if stored, err = open.open(v.in.tx.Context(), sealed); errors.Is(err, ErrErased) {
-				return nil
+	return &vectorform.Sealed{Length: sealedrows.StoredBytes,
+		Open: func(passage int64, stored []byte) ([]byte, bool, error) {
+			sealed, is := sealedrows.SealedBytes(sealedrows.PassageVector, stored)
+			if !is {
+				return stored, true, nil
 			}
-			if err != nil {
-				return fmt.Errorf("the vector of passage %d: %w", c.Passage, err)
+			vector, err := open.open(v.in.tx.Context(), sealed)
+			switch {
+			case errors.Is(err, ErrErased):
+				return nil, false, nil
+			case err != nil:
+				return nil, false, fmt.Errorf("the vector of passage %d: %w", passage, err)
 			}
-		}
-		if err := query.Compare(&c, stored); err != nil {
-			return err
-		}
-		return fn(c)
-	}, statement, append([]any{in.First, in.Last, exact, short, sealedrows.StoredBytes(exact),
-		sealedrows.StoredBytes(short),
-		db.List(profiles)}, args...)...)
+			return vector, true, nil
+		}}
 }
