@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -79,55 +78,57 @@ func borders(t *testing.T, d db.DB) {
 	})
 }
 
-// severalTerms checks that a passage with several terms of a query counts as one match, as does a memory with several
-// such passages, also where there is a limit.
-func severalTerms(t *testing.T, d db.DB) {
+// manyPassages checks words, vectors and changes of more memories than fit into one batch.
+func manyPassages(t *testing.T, d db.DB) {
+	const many = 1500
 	partition := place(t, d)
-	first := partition << 32
-	all := db.Range{First: first, Last: first + 100}
+	in := db.Range{First: partition << 32, Last: partition<<32 + many}
+	var profile int64
+	write(t, d, func(tx db.Tx) (err error) {
+		profile, err = db.Insert(tx,
+			`INSERT INTO profile (key, model, dimensions, created_at) VALUES ('a', 'a', 2, 0) RETURNING id`)
+		return err
+	})
+	_, begin, _ := since(t, d, "", 10)
 	write(t, d, func(tx db.Tx) error {
-		for m, passages := range [][]string{{"green tea", "tea cup"}, {"green tea tea"}, {"coffee"}} {
-			memory, err := addMemory(tx, partition, fmt.Sprint(m), "{}")
+		for i := range int64(many) {
+			memory, err := db.InsertNumbered(tx, "memory", `INSERT INTO memory (id, uid, partition_id, content, metadata,
+				revision, created_at, updated_at) VALUES (?, ?, ?, 'content', '{}', 1, 0, 0)`, fmt.Sprint("m", i), partition)
+			if err == nil {
+				err = db.Queue(tx, `INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector)
+					VALUES (?, ?, 0, 1, 0, ?, ?)`, in.First+i+1, memory, profile, floats(1, 0))
+			}
+			if err == nil {
+				err = tx.Words().Put(in.First+i+1, "tea", "", false)
+			}
 			if err != nil {
 				return err
 			}
-			for n, text := range passages {
-				id := first + int64(10*m+n)
-				_, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 1, 0)`, id, memory)
-				if err := errors.Join(err, tx.Words().Put(id, text, "tea", false)); err != nil {
-					return err
-				}
-			}
 		}
 		return nil
 	})
-	read(t, d, func(tx db.Tx) error {
-		for _, c := range []struct {
-			terms              string
-			passages, memories int
-			best               string
-		}{
-			{"green tea", 4, 3, "[0 1 10 20]"}, {"tea tea", 4, 3, "[0 1 10 20]"}, {"green cup", 3, 2, "[0 1 10]"},
-			{"green green", 2, 2, "[0 10]"}, {"cup tea green coffee", 4, 3, "[0 1 10 20]"},
-		} {
-			terms := strings.Fields(c.terms)
-			n, err := tx.Words().Count(all, terms)
-			m, err2 := tx.Words().CountMemories(all, terms, 100)
-			some, err5 := tx.Words().CountMemories(all, terms, c.memories)
-			best, err3 := tx.Words().Best(all, terms, c.passages)
-			few, err4 := tx.Words().Best(all, terms, 2)
-			for i := range best {
-				best[i] -= first
-			}
-			slices.Sort(best)
-			slices.Sort(few)
-			equal(t, c.terms+": passages, memories, memories up to as many, the best", fmt.Sprint(n, m, some, " ", best),
-				fmt.Sprint(c.passages, c.memories, c.memories, " ", c.best))
-			equal(t, c.terms+": different ones of the two best", len(slices.Compact(few)), 2)
-			if err := errors.Join(err, err2, err3, err4, err5); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	distinct := func(rows []int64) string {
+		slices.Sort(rows)
+		return fmt.Sprint(len(rows), len(slices.Compact(slices.Clone(rows))))
+	}
+	look := func(tx db.Tx) error {
+		passages, err := tx.Words().Count(in, []string{"tea"})
+		memories, err2 := tx.Words().CountMemories(in, []string{"tea"}, 2*many)
+		best, err3 := tx.Words().Best(in, []string{"tea"}, 2*many)
+		var compared []int64
+		err4 := tx.Vectors().Compare(in, floats(1, 0), []int64{profile}, func(c db.Compared) error {
+			compared = append(compared, c.Passage)
+			return nil
+		})
+		changed, _, complete, err5 := tx.Changes().Since(begin, 2*many)
+		equal(t, "passages and memories with a term", fmt.Sprint(passages, memories), fmt.Sprint(many, many))
+		all := fmt.Sprint(many, many)
+		equal(t, "the best, and different ones of them", distinct(best), all)
+		equal(t, "with vectors, and different ones of them", distinct(compared), all)
+		equal(t, "changes, and different ones of them", distinct(changed), all)
+		equal(t, "the changes are complete", complete, true)
+		return errors.Join(err, err2, err3, err4, err5)
+	}
+	read(t, d, look)
+	maintains(t, d, func(string) { read(t, d, look) })
 }

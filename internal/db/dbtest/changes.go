@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -163,4 +164,133 @@ func keepsMark(t *testing.T, d db.DB, what string, act func(try int)) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("the mark after %s: got %s, 20 times", what, got)
+}
+
+func changesComplete(t *testing.T, e Engine, d db.DB) {
+	partition := place(t, d)
+	_, begin, _ := since(t, d, "", 1)
+	var rows []int64
+	write(t, d, func(tx db.Tx) error {
+		rows = nil
+		for i := range 10 {
+			row, err := addMemory(tx, partition, fmt.Sprint(i), "{}")
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	all, mark, complete := since(t, d, begin, 100)
+	misses(t, "changes", all, complete, rows...)
+	if mark == begin {
+		t.Errorf("the mark is the same after changes: got %v, want one other than %v", mark, begin)
+	}
+	for _, row := range all {
+		if !slices.Contains(rows, row) {
+			t.Errorf("got the changed memory %d, want one that exists: %v", row, rows)
+		}
+	}
+	// A mark may name other transactions on the server that were still running. When they end, it moves.
+	_, same, complete := since(t, d, mark, 100)
+	for i := 0; complete && same != mark && i < 1000; i++ {
+		mark = same
+		_, same, complete = since(t, d, mark, 100)
+	}
+	equal(t, "the mark where nothing changed", fmt.Sprint(same, complete), fmt.Sprint(mark, true))
+	if _, _, complete = since(t, d, begin, 9); complete {
+		t.Error("9 of 10 changes: got complete, want incomplete")
+	}
+	write(t, d, func(tx db.Tx) error {
+		_, err := tx.Exec(`DELETE FROM memory WHERE id = ?`, rows[0])
+		if err == nil {
+			_, err = tx.Exec(`UPDATE memory SET updated_at = 1 WHERE id = ?`, rows[1])
+		}
+		return err
+	})
+	some, _, complete := since(t, d, mark, 100)
+	misses(t, "a deletion and an update", some, complete, rows[:2]...)
+
+	// Even if the log is long, changes beyond its reach must not be skipped silently.
+	t.Run("beyond the reach of the log", func(t *testing.T) {
+		if e.Flood == nil {
+			t.Skip("the log has no end, as Engine.Flood is nil")
+		}
+		for range 70 {
+			write(t, d, func(tx db.Tx) error { return e.Flood(tx, rows[2]) })
+		}
+		if late, _, complete := since(t, d, mark, 1<<20); complete {
+			misses(t, "after many changes", late, complete, rows[0], rows[2])
+		}
+	})
+}
+
+// Half of the writers, and the reader, may have another handle.
+func changesAmongWriters(t *testing.T, d, other db.DB) {
+	partition := place(t, d)
+	const writers, each = 8, 15
+	var mu sync.Mutex
+	stored := map[int64]bool{}
+	var wg sync.WaitGroup
+	for w := range writers {
+		handle := []db.DB{d, other}[w%2]
+		wg.Go(func() {
+			for i := range each {
+				var row int64
+				err := handle.Write(t.Context(), func(tx db.Tx) (err error) {
+					row, err = addMemory(tx, partition, fmt.Sprint(w, "/", i), "{}")
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				stored[row] = true
+				mu.Unlock()
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() { wg.Wait(); close(over) }()
+	seen := map[int64]bool{}
+	var mark db.Mark
+	follow := func() {
+		memories, next, complete := since(t, other, mark, 1000)
+		if !complete {
+			t.Error("all changes of a short log: got incomplete, want complete")
+		}
+		mark = next
+		for _, m := range memories {
+			seen[m] = true
+		}
+	}
+	for done := false; !done; {
+		select {
+		case <-over:
+			done = true
+		default:
+		}
+		follow()
+	}
+	for row := range stored {
+		if !seen[row] {
+			t.Errorf("memory %d was written, and no change says so", row)
+		}
+	}
+}
+
+func changesAdded(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	var row int64
+	write(t, d, func(tx db.Tx) (err error) {
+		row, err = addMemory(tx, partition, "a", "{}")
+		return err
+	})
+	_, mark, _ := since(t, d, "", 10)
+	write(t, d, func(tx db.Tx) error { return db.AddChange(tx, row) })
+	changed, next, complete := since(t, d, mark, 10)
+	misses(t, "a change that was added", changed, complete, row)
+	if next == mark {
+		t.Errorf("the mark is the same after a change that was added: got %v, want one other than %v", next, mark)
+	}
 }

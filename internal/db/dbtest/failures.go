@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -119,88 +118,5 @@ func unansweredCommits(t *testing.T, e Engine) {
 				return err
 			})
 		}
-	}
-}
-
-// hurriedLocks checks that a hurried Write waits for a lock for the given time only, where Writes run at the same time.
-func hurriedLocks(t *testing.T, e Engine, d db.DB) {
-	if !e.Reruns {
-		t.Skip("this engine has one writer at a time, so that no Write is hurried")
-	}
-	const locks = 200 * time.Millisecond
-	write(t, d, func(tx db.Tx) error { return set(tx, key("held"), 0) })
-	begun, end, held := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		var first atomic.Bool
-		held <- d.Write(t.Context(), func(tx db.Tx) error {
-			err := set(tx, key("held"), 1)
-			if !first.Swap(true) {
-				close(begun)
-			}
-			<-end
-			return err
-		})
-	}()
-	<-begun
-	began := time.Now()
-	err := d.Write(db.Hurried(t.Context(), locks), func(tx db.Tx) error { return set(tx, key("held"), 2) })
-	if took := time.Since(began); took < locks/2 || took > forever {
-		t.Errorf("a hurried Write that waits for a lock: it took %v, want about %v", took, locks)
-	}
-	is(t, "a hurried Write that waits for a lock", err, db.ErrBusy)
-	close(end)
-	is(t, "the Write that holds the lock", <-held, nil)
-	is(t, "a hurried Write afterwards", d.Write(db.Hurried(t.Context(), locks), func(tx db.Tx) error {
-		n, err := get(tx, key("held"))
-		equal(t, "the row", n, 1)
-		return errors.Join(err, set(tx, key("held"), 3))
-	}), nil)
-}
-
-// failingAhead checks that a query which was announced and fails leaves the first statement of a transaction as it is,
-// and lets another one fail at most: then the transaction is lost, and nothing of it remains.
-func failingAhead(t *testing.T, d db.DB) {
-	const failing = `SELECT abs(value) FROM setting WHERE key = ?`
-	write(t, d, func(tx db.Tx) error {
-		return errors.Join(set(tx, key("least"), -1<<63), set(tx, key("a"), 1))
-	})
-	for what, call := range map[string]func(context.Context, func(db.Tx) error) error{"Write": d.Write, "Read": d.Read} {
-		is(t, "a query that fails, in a "+what, call(t.Context(), func(tx db.Tx) error {
-			return tx.QueryRow(failing, key("least")).Scan(new(int64))
-		}), errAny)
-		is(t, "a query announced before the first statement of a "+what, call(t.Context(), func(tx db.Tx) error {
-			db.Ahead(tx, failing, key("least"))
-			for range 2 {
-				if n, err := get(tx, key("a")); n != 1 || err != nil {
-					t.Errorf("a %s after a query that fails was announced: got %d and %v, want 1", what, n, err)
-				}
-			}
-			return nil
-		}), nil)
-		var with, next error
-		err := call(t.Context(), func(tx db.Tx) error {
-			if _, err := get(tx, key("a")); err != nil {
-				return err
-			}
-			db.Ahead(tx, failing, key("least"))
-			_, with = count(tx)
-			if tx.Writable() {
-				next = set(tx, key("after"), 1)
-			} else {
-				_, next = get(tx, key("a"))
-			}
-			return next
-		})
-		if with == nil {
-			is(t, "a "+what+" that reads nothing ahead", err, nil)
-			continue
-		}
-		is(t, "a statement after the one that failed with a query announced, in a "+what, next, errAny)
-		is(t, "a "+what+" that failed with a query announced", err, errAny)
-		read(t, d, func(tx db.Tx) error {
-			n, err := count(tx)
-			equal(t, "rows after it", n, 2)
-			return err
-		})
 	}
 }

@@ -168,3 +168,28 @@ func survivesKill(t *testing.T, e Engine) {
 		t.Errorf("%d Writes were answered; want at least 50", answered)
 	}
 }
+
+// readOnly checks a handle that must not write.
+func readOnly(t *testing.T, e Engine) {
+	if e.ReadOnly == nil {
+		t.Skip("this database has one handle only")
+	}
+	one := e.Open(t)
+	defer one.Close()
+	write(t, one, func(tx db.Tx) error { return set(tx, key("a"), 1) })
+	d := e.ReadOnly(t, one)
+	defer d.Close()
+	equal(t, "ReadOnly of both", fmt.Sprint(one.ReadOnly(), d.ReadOnly()), "false true")
+	is(t, "Write", d.Write(t.Context(), func(db.Tx) error {
+		t.Error("the function of a Write ran on a handle for reading")
+		return nil
+	}), db.ErrReadOnly)
+	is(t, "Compact", d.Upkeep().Compact(t.Context()), db.ErrReadOnly)
+	is(t, "a statement that writes", d.Read(t.Context(), func(tx db.Tx) error { return set(tx, key("b"), 1) }),
+		db.ErrReadOnly)
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows", n, 1)
+		return err
+	})
+}

@@ -99,29 +99,6 @@ func queuePassage(tx db.Tx, partition, number, memory int64, blank bool) error {
 	return tx.Words().Put(id, "second", "", true)
 }
 
-// sameStatements checks that a statement repeated in a Read with other arguments does not get the earlier answer.
-func sameStatements(t *testing.T, d db.DB) {
-	read(t, d, func(tx db.Tx) error {
-		for range 2 {
-			for _, arg := range []any{int64(1), int64(1 << 40), int64(1<<40 + 1), int64(-1 << 60), 1.5, -2.25, "1", "a b", "'"} {
-				var got any
-				if err := tx.QueryRow(`SELECT ?`, arg).Scan(&got); err != nil {
-					return err
-				}
-				equal(t, "the argument of a statement", got, arg)
-			}
-			for _, args := range [][]any{{"a", "b"}, {"a\" \"b", ""}, {"", "a b"}, {"a b", ""}} {
-				var a, b string
-				if err := tx.QueryRow(`SELECT ?, ?`, args...).Scan(&a, &b); err != nil {
-					return err
-				}
-				equal(t, "two arguments", fmt.Sprintf("%q", []any{a, b}), fmt.Sprintf("%q", args))
-			}
-		}
-		return nil
-	})
-}
-
 // queuedChildren checks that a row may refer to one that is queued before it, regardless of earlier ones.
 func queuedChildren(t *testing.T, d db.DB) {
 	partition := place(t, d)

@@ -1,10 +1,10 @@
 package dbtest
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -90,61 +90,6 @@ func longResults(t *testing.T, e Engine, d db.DB) {
 	write(t, d, look)
 	read(t, d, look)
 	wait()
-}
-
-// manyPassages checks words, vectors and changes of more memories than fit into one batch.
-func manyPassages(t *testing.T, d db.DB) {
-	const many = 1500
-	partition := place(t, d)
-	in := db.Range{First: partition << 32, Last: partition<<32 + many}
-	var profile int64
-	write(t, d, func(tx db.Tx) (err error) {
-		profile, err = db.Insert(tx,
-			`INSERT INTO profile (key, model, dimensions, created_at) VALUES ('a', 'a', 2, 0) RETURNING id`)
-		return err
-	})
-	_, begin, _ := since(t, d, "", 10)
-	write(t, d, func(tx db.Tx) error {
-		for i := range int64(many) {
-			memory, err := db.InsertNumbered(tx, "memory", `INSERT INTO memory (id, uid, partition_id, content, metadata,
-				revision, created_at, updated_at) VALUES (?, ?, ?, 'content', '{}', 1, 0, 0)`, fmt.Sprint("m", i), partition)
-			if err == nil {
-				err = db.Queue(tx, `INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector)
-					VALUES (?, ?, 0, 1, 0, ?, ?)`, in.First+i+1, memory, profile, floats(1, 0))
-			}
-			if err == nil {
-				err = tx.Words().Put(in.First+i+1, "tea", "", false)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	distinct := func(rows []int64) string {
-		slices.Sort(rows)
-		return fmt.Sprint(len(rows), len(slices.Compact(slices.Clone(rows))))
-	}
-	look := func(tx db.Tx) error {
-		passages, err := tx.Words().Count(in, []string{"tea"})
-		memories, err2 := tx.Words().CountMemories(in, []string{"tea"}, 2*many)
-		best, err3 := tx.Words().Best(in, []string{"tea"}, 2*many)
-		var compared []int64
-		err4 := tx.Vectors().Compare(in, floats(1, 0), []int64{profile}, func(c db.Compared) error {
-			compared = append(compared, c.Passage)
-			return nil
-		})
-		changed, _, complete, err5 := tx.Changes().Since(begin, 2*many)
-		equal(t, "passages and memories with a term", fmt.Sprint(passages, memories), fmt.Sprint(many, many))
-		all := fmt.Sprint(many, many)
-		equal(t, "the best, and different ones of them", distinct(best), all)
-		equal(t, "with vectors, and different ones of them", distinct(compared), all)
-		equal(t, "changes, and different ones of them", distinct(changed), all)
-		equal(t, "the changes are complete", complete, true)
-		return errors.Join(err, err2, err3, err4, err5)
-	}
-	read(t, d, look)
-	maintains(t, d, func(string) { read(t, d, look) })
 }
 
 // failingRows checks results that end in their middle: because the function for a row returns an error, which leaves
@@ -260,4 +205,48 @@ func scansWithoutRow(t *testing.T, d db.DB) {
 	}
 	read(t, d, look)
 	write(t, d, look)
+}
+
+func rowsScanned(t *testing.T, d db.DB) {
+	place(t, d)
+	write(t, d, func(tx db.Tx) error {
+		_, err := tx.Exec(`INSERT INTO file_chunk (id, sha256, data) VALUES (1, ?, ?)`, []byte{}, []byte{0, 1, 255})
+		return err
+	})
+	read(t, d, func(tx db.Tx) error {
+		var id int64
+		var small int
+		var name *string
+		var uid sql.NullString
+		var kind struct{ role string }
+		var newer bool
+		err := tx.QueryRow(`SELECT id, created_at, name, uid, role, created_at >= 0 FROM users`).Scan(&id, &small, &name,
+			&uid, &kind.role, &newer)
+		equal(t, "a row", fmt.Sprintf("%v %v %v %v %v %v", id > 0, small, name == nil, uid.String, kind.role, newer),
+			"true 0 true ann user true")
+		var empty, data []byte
+		err = errors.Join(err, tx.QueryRow(`SELECT sha256, data FROM file_chunk`).Scan(&empty, &data))
+		equal(t, "bytes", fmt.Sprint(empty != nil, data), "true [0 1 255]")
+		rows, queryErr := tx.Query(`SELECT id FROM users WHERE id IN `+db.Integers, db.List([]int64{id}))
+		if queryErr != nil {
+			return queryErr
+		}
+		var again int64
+		equal(t, "Next", rows.Next(), true)
+		err = errors.Join(err, rows.Scan(&again),
+			tx.QueryRow(`SELECT count(*) FROM users`).Scan(&small)) // while rows are open
+		equal(t, "Next at the end", rows.Next(), false)
+		equal(t, "again", again, id)
+		stop := errors.New("stop")
+		is(t, "Each", tx.Each(func(db.Rows) error { return stop }, `SELECT id FROM users`), stop)
+		return errors.Join(err, rows.Err(), rows.Close(), rows.Close())
+	})
+	write(t, d, func(tx db.Tx) error {
+		r, err := tx.Exec(`UPDATE users SET created_at = 2`)
+		equal(t, "rows affected", r.RowsAffected, 1)
+		row, insertErr := db.Insert(tx,
+			`INSERT INTO users (uid, created_at) VALUES ('ann', 0) ON CONFLICT (namespace, uid) DO NOTHING RETURNING id`)
+		equal(t, "the row of nothing inserted", row, 0)
+		return errors.Join(err, insertErr)
+	})
 }

@@ -228,3 +228,160 @@ func schemaAnswers(t *testing.T, d db.DB) {
 		is(t, c.change, d.Write(t.Context(), func(tx db.Tx) error { return withBytes(tx, c.change) }), c.want)
 	}
 }
+
+// counters checks what the schema does by itself: it counts memories and passages of a partition, and deletes what
+// belongs to a deleted row.
+func counters(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	var rows []int64
+	write(t, d, func(tx db.Tx) error {
+		rows = nil
+		for m := range 3 {
+			row, err := addMemory(tx, partition, fmt.Sprint(m), "{}")
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+			if _, err := tx.Exec(`INSERT INTO memory_tag (memory_id, tag, position) VALUES (?, 'tag', 0)`, row); err != nil {
+				return err
+			}
+			for n := range 2 {
+				if _, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank) VALUES (?, ?, 0, 1, 0)`,
+					partition<<32+int64(10*m+n), row); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	counted := func(what, want string) {
+		t.Helper()
+		read(t, d, func(tx db.Tx) error {
+			var memories, passages, tags, stored int
+			err := tx.QueryRow(`SELECT memories, passages FROM partition WHERE id = ?`, partition).Scan(&memories, &passages)
+			if errors.Is(err, db.ErrNoRows) {
+				err = nil
+			}
+			err = errors.Join(err, tx.QueryRow(`SELECT (SELECT count(*) FROM memory_tag), (SELECT count(*) FROM passage)`).
+				Scan(&tags, &stored))
+			equal(t, what, fmt.Sprint(memories, passages, tags, stored), want)
+			return err
+		})
+	}
+	counted("three memories of two passages and a tag", "3 6 3 6")
+	write(t, d, func(tx db.Tx) error {
+		_, err := tx.Exec(`DELETE FROM memory WHERE id = ?`, rows[0])
+		return err
+	})
+	counted("after a deletion", "2 4 2 4")
+	undone := errors.New("undone")
+	is(t, "a Write with an error", d.Write(t.Context(), func(tx db.Tx) error {
+		_, err := tx.Exec(`DELETE FROM memory`)
+		return errors.Join(err, undone)
+	}), undone)
+	counted("after a deletion that was undone", "2 4 2 4")
+	write(t, d, func(tx db.Tx) error {
+		_, err := tx.Exec(`DELETE FROM collection`)
+		return err
+	})
+	counted("after the collection is gone", "0 0 0 0")
+}
+
+// rules checks the constraints and triggers behind the checks of the store's code.
+func rules(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	var collection, project, memory, other int64
+	write(t, d, func(tx db.Tx) (err error) {
+		insert := func(query string, args ...any) (row int64) {
+			if err == nil {
+				row, err = db.Insert(tx, query, args...)
+			}
+			return row
+		}
+		other = insert(`INSERT INTO users (uid, name, name_key, namespace, created_at)
+			VALUES ('bob', 'Bob', 'bob', 'shop', 0) RETURNING id`)
+		insert(`INSERT INTO users (uid, uid_key, namespace, created_at) VALUES ('cal', 'cal', 'shop', 0) RETURNING id`)
+		project = insert(`INSERT INTO project (owner_id, uid, name, created_at, updated_at)
+			SELECT id, 'p', 'p', 0, 0 FROM users WHERE uid = 'ann' RETURNING id`)
+		collection = insert(`INSERT INTO collection (owner_id, name, description, created_at, updated_at)
+			VALUES (?, 'box', '', 0, 0) RETURNING id`, other)
+		memory = insert(`INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at, key,
+			rule_of, rule_type) VALUES ('m', ?, '', '{}', 1, 0, 0, 'k', ?, 'style') RETURNING id`, partition, project)
+		if err == nil {
+			_, err = tx.Exec(`INSERT INTO file (uid, owner_id, memory_id, filename, mime_type, size, sha256, description,
+				category, created_at, updated_at) SELECT 'f', id, ?, '', '', 0, ?, '', '', 0, 0 FROM users WHERE uid = 'ann'`,
+				memory, []byte{})
+		}
+		return err
+	})
+	for what, c := range map[string]struct {
+		query string
+		args  []any
+	}{
+		"a user's id again": {`INSERT INTO users (uid, namespace, created_at) VALUES ('bob', 'shop', 0)`, nil},
+		"a folded name again": {`INSERT INTO users (uid, name, name_key, namespace, created_at)
+			VALUES ('x', 'BOB', 'bob', 'shop', 0)`, nil},
+		"a name that is a user's id": {`INSERT INTO users (uid, name, name_key, namespace, created_at)
+			VALUES ('x', 'CAL', 'cal', 'shop', 0)`, nil},
+		"another name that is a user's id": {`UPDATE users SET name = 'CAL', name_key = 'cal' WHERE uid = 'bob'`, nil},
+		"an id that is a user's name": {`INSERT INTO users (uid, uid_key, namespace, created_at)
+			VALUES ('BOB', 'bob', 'shop', 0)`, nil},
+		"a key again": {`INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at, key)
+			VALUES ('n', ?, '', '{}', 1, 0, 0, 'k')`, []any{partition}},
+		"a rule's type again": {`INSERT INTO memory (uid, partition_id, content, metadata, revision, created_at, updated_at,
+			rule_of, rule_type) VALUES ('n', ?, '', '{}', 1, 0, 0, ?, 'style')`, []any{partition, project}},
+		"a member of another namespace": {`INSERT INTO project_member (project_id, user_id, role, created_at)
+			VALUES (?, ?, 'reader', 0)`, []any{project, other}},
+		"a recipient of another namespace": {`INSERT INTO project_invitation (uid, project_id, sender_id, invited,
+			recipient_id, role, created_at, expires_at) VALUES ('i', ?, ?, 'x', ?, 'reader', 0, 0)`,
+			[]any{project, other, other}},
+		"a place in a project of another namespace": {`INSERT INTO partition (collection_id, project_id) VALUES (?, ?)`,
+			[]any{collection, project}},
+		"a move to another namespace": {`UPDATE users SET namespace = '' WHERE id = ?`, []any{other}},
+	} {
+		is(t, what, d.Write(t.Context(), func(tx db.Tx) error {
+			_, err := tx.Exec(c.query, c.args...)
+			return err
+		}), db.ErrConstraint)
+	}
+	write(t, d, func(tx db.Tx) error {
+		_, err := tx.Exec(`DELETE FROM memory WHERE id = ?`, memory)
+		return err
+	})
+	read(t, d, func(tx db.Tx) error {
+		linked, err := db.Column[bool](tx, `SELECT memory_id IS NOT NULL FROM file`)
+		equal(t, "files of a deleted memory, and whether they are linked", fmt.Sprint(linked), "[false]")
+		return err
+	})
+}
+
+// fills checks that a migration is completed in Go, in its own transaction.
+func fills(t *testing.T, e Engine) {
+	if e.Fill == nil {
+		t.Skip("this engine has no migration that is completed in Go")
+	}
+	failed := errors.New("failed")
+	d, err := e.Fill(t, map[string]func(db.Tx) error{"namespaces": func(tx db.Tx) error {
+		return errors.Join(set(tx, key("filled"), 1), failed)
+	}})
+	is(t, "opening with a migration that fails", err, failed)
+	if err == nil {
+		_ = d.Close()
+	}
+	ran := 0
+	d, err = e.Fill(t, map[string]func(db.Tx) error{"namespaces": func(tx db.Tx) error {
+		ran++
+		n, err := count(tx)
+		equal(t, "rows that the failed migration has left", n, 0)
+		return errors.Join(err, set(tx, key("filled"), 1))
+	}, "unknown": func(db.Tx) error { return failed }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	read(t, d, func(tx db.Tx) error {
+		n, err := count(tx)
+		equal(t, "rows, and how often it ran", fmt.Sprint(n, ran), "1 1")
+		return err
+	})
+}

@@ -3,6 +3,7 @@ package dbtest
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -199,4 +200,65 @@ func failedStatement(t *testing.T, d db.DB) {
 			return errors.Join(err, err2)
 		})
 	}
+}
+
+func parameters(t *testing.T, d db.DB) {
+	place(t, d)
+	type named string
+	read(t, d, func(tx db.Tx) error {
+		for what, c := range map[string]struct {
+			query string
+			args  []any
+			want  string
+		}{
+			"in order":        {`SELECT CAST(? AS TEXT) || ?`, []any{"a", "b"}, "ab"},
+			"numbered":        {`SELECT CAST(?2 AS TEXT) || ?1 || ?2`, []any{"a", "b"}, "bab"},
+			"a type of texts": {`SELECT CAST(? AS TEXT)`, []any{named("x")}, "x"},
+			"null":            {`SELECT coalesce(CAST(? AS TEXT), 'none')`, []any{nil}, "none"},
+			"a nil pointer":   {`SELECT coalesce(CAST(? AS TEXT), 'none')`, []any{(*string)(nil)}, "none"},
+			"a number":        {`SELECT uid FROM users WHERE created_at = ?`, []any{0}, "ann"},
+			"a large number":  {`SELECT uid FROM users WHERE created_at < ?`, []any{int64(1) << 62}, "ann"},
+			"a boolean":       {`SELECT uid FROM users WHERE (created_at = 0) = ?`, []any{true}, "ann"},
+			"a quote":         {`SELECT CAST(? AS TEXT)`, []any{`'; DROP TABLE users; --`}, `'; DROP TABLE users; --`},
+		} {
+			got, err := db.Column[string](tx, c.query, c.args...)
+			if err != nil {
+				return fmt.Errorf("%s: %w", what, err)
+			}
+			equal(t, what, strings.Join(got, " "), c.want)
+		}
+		return nil
+	})
+	for what, args := range map[string][]any{"none": nil, "one of two": {"a"}} {
+		err := d.Read(t.Context(), func(tx db.Tx) error {
+			_, err := db.Column[string](tx, `SELECT uid FROM users WHERE uid = ? OR uid = ?`, args...)
+			return err
+		})
+		if err == nil {
+			t.Errorf("%s of the arguments: no error, want an error", what)
+		}
+	}
+}
+
+// sameStatements checks that a statement repeated in a Read with other arguments does not get the earlier answer.
+func sameStatements(t *testing.T, d db.DB) {
+	read(t, d, func(tx db.Tx) error {
+		for range 2 {
+			for _, arg := range []any{int64(1), int64(1 << 40), int64(1<<40 + 1), int64(-1 << 60), 1.5, -2.25, "1", "a b", "'"} {
+				var got any
+				if err := tx.QueryRow(`SELECT ?`, arg).Scan(&got); err != nil {
+					return err
+				}
+				equal(t, "the argument of a statement", got, arg)
+			}
+			for _, args := range [][]any{{"a", "b"}, {"a\" \"b", ""}, {"", "a b"}, {"a b", ""}} {
+				var a, b string
+				if err := tx.QueryRow(`SELECT ?, ?`, args...).Scan(&a, &b); err != nil {
+					return err
+				}
+				equal(t, "two arguments", fmt.Sprintf("%q", []any{a, b}), fmt.Sprintf("%q", args))
+			}
+		}
+		return nil
+	})
 }

@@ -2,15 +2,135 @@ package dbtest
 
 import (
 	"cmp"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/vectorform"
 )
+
+func vectors(t *testing.T, d db.DB) {
+	partition := place(t, d)
+	first := partition << 32
+	var profiles []int64
+	var memory int64
+	write(t, d, func(tx db.Tx) (err error) {
+		profiles = nil
+		for _, key := range []string{"a", "b"} {
+			row, err := db.Insert(tx, `INSERT INTO profile (key, model, dimensions, created_at) `+
+				`VALUES (?, ?, 2, 0) RETURNING id`, key, key)
+			if err != nil {
+				return err
+			}
+			profiles = append(profiles, row)
+		}
+		if memory, err = addMemory(tx, partition, "m", "{}"); err != nil {
+			return err
+		}
+		for n, v := range []any{floats(1, 0), floats(0.6, 0.8), floats(0, 0), floats(1, 0, 0), nil, floats(-1, 0)} {
+			profile := profiles[0]
+			if n == 5 {
+				profile = profiles[1]
+			}
+			if _, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
+				`VALUES (?, ?, ?, 7, 0, ?, ?)`,
+				first+int64(n), memory, n, profile, v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	compare := func(in db.Range, profiles ...int64) string {
+		var found []string
+		read(t, d, func(tx db.Tx) error {
+			found = nil
+			return tx.Vectors().Compare(in, floats(1, 0), profiles, func(c db.Compared) error {
+				found = append(found, fmt.Sprintf("%d %t %d+%d %.3f", c.Passage-first, c.Memory == memory, c.Start, c.Length,
+					c.Cosine))
+				return nil
+			})
+		})
+		slices.Sort(found)
+		return strings.Join(found, ", ")
+	}
+	all := db.Range{First: first, Last: first + 100}
+	equal(t, "of one profile", compare(all, profiles[0]), "0 true 0+7 1.000, 1 true 1+7 0.600, 2 true 2+7 NaN")
+	equal(t, "of both", compare(all, profiles...), "0 true 0+7 1.000, 1 true 1+7 0.600, 2 true 2+7 NaN, 5 true 5+7 -1.000")
+	equal(t, "of a range", compare(db.Range{First: first + 1, Last: first + 1}, profiles...), "1 true 1+7 0.600")
+	equal(t, "of no profile", compare(all), "")
+	read(t, d, func(tx db.Tx) error {
+		some, able := tx.Vectors().(db.Selective)
+		if !able {
+			return nil
+		}
+		for _, memories := range [][]int64{{memory}, {memory + 1}, {}, {memory + 1, memory}} {
+			n := 0
+			err := some.CompareOf(all, floats(1, 0), profiles, memories, func(db.Compared) error { n++; return nil })
+			if err != nil {
+				return err
+			}
+			want := 0
+			if slices.Contains(memories, memory) {
+				want = 4
+			}
+			equal(t, fmt.Sprint("passages of the memories ", memories), n, want)
+		}
+		return nil
+	})
+	bothForms(t, d, memory, first, profiles)
+	stop := errors.New("stop")
+	err := d.Read(t.Context(), func(tx db.Tx) error {
+		return tx.Vectors().Compare(all, floats(1, 0), profiles, func(db.Compared) error { return stop })
+	})
+	is(t, "an error of the function", err, stop)
+}
+
+func floats(values ...float32) []byte {
+	var b []byte
+	for _, v := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+	}
+	return b
+}
+
+// bothForms compares vectors in the short form and in the exact one, and bytes of neither.
+func bothForms(t *testing.T, d db.DB, memory, first int64, profiles []int64) {
+	east, north := make([]float32, 64), make([]float32, 64)
+	east[0], north[0], north[63] = 1, 0.6, 0.8
+	spoilt := vectorform.Short(east)
+	spoilt[0] = 0
+	in := db.Range{First: first + 10, Last: first + 12}
+	write(t, d, func(tx db.Tx) error {
+		for n, v := range [][]byte{vectorform.Short(north), vectorform.Exact(north), vectorform.Short(make([]float32, 64)),
+			spoilt} {
+			if _, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, profile_id, vector) `+
+				`VALUES (?, ?, 0, 7, 0, ?, ?)`, in.First+int64(n), memory, profiles[0], v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	var found []string
+	compare := func(tx db.Tx) error {
+		found = nil
+		return tx.Vectors().Compare(in, vectorform.Exact(east), profiles, func(c db.Compared) error {
+			found = append(found, fmt.Sprintf("%d %.4f", c.Passage-in.First, c.Cosine))
+			return nil
+		})
+	}
+	read(t, d, compare)
+	slices.Sort(found)
+	equal(t, "short, exact and without a direction", strings.Join(found, ", "), "0 0.6000, 1 0.6000, 2 NaN")
+	in.Last++
+	is(t, "bytes of no form", d.Read(t.Context(), compare), db.ErrCorrupt)
+}
 
 // nearest checks an index of vectors: what it finds are passages of the range with exact cosines, which lack few of the
 // nearest ones, none that the index does not have yet, and none of the requested ones.
