@@ -149,7 +149,7 @@ func (d *DB) copyInto(ctx context.Context, path string, progress func(done, tota
 			if more, err = c.step(stepPages); err == nil {
 				left, total := c.progress()
 				if more && left == before {
-					err = fmt.Errorf("sqlite: backup to %s: %w", path, ErrBusy)
+					err = fmt.Errorf("sqlite: backup to %s: %w", path, db.ErrBusy)
 				}
 				before = left
 				progress(total-left, total)
@@ -221,7 +221,7 @@ func syncFolder(dir string) error {
 // full classifies the system's errors for a full disk.
 func full(err error) error {
 	if errors.Is(err, syscall.ENOSPC) {
-		return fmt.Errorf("%w: %w", ErrFull, err)
+		return fmt.Errorf("%w: %w", db.ErrFull, err)
 	}
 	return err
 }

@@ -186,8 +186,8 @@ func TestScratchMayMakeTemporaryTablesAndChangesNothing(t *testing.T) {
 			return err
 		}), context.Canceled)
 		must(t, db.Close())
-		mustBe(t, db.Scratch(t.Context(), func(base.Tx) error { return nil }), ErrClosed)
-		mustBe(t, db.Compact(t.Context()), ErrClosed)
+		mustBe(t, db.Scratch(t.Context(), func(base.Tx) error { return nil }), base.ErrClosed)
+		mustBe(t, db.Compact(t.Context()), base.ErrClosed)
 	})
 }
 
@@ -275,7 +275,7 @@ func TestAnyVersionOpensOlderFilesForReading(t *testing.T) {
 	c := testConfig(path)
 	c.ReadOnly = true
 	_, err = Open(t.Context(), c)
-	mustBe(t, err, ErrOlder)
+	mustBe(t, err, base.ErrOlder)
 	c.AnyVersion = true
 	db = openTest(t, c)
 	if len(names(t, db)) != 1 {
@@ -285,5 +285,5 @@ func TestAnyVersionOpensOlderFilesForReading(t *testing.T) {
 	must(t, os.WriteFile(empty, nil, 0o600))
 	c.Path = empty
 	_, err = Open(t.Context(), c)
-	mustBe(t, err, ErrOlder)
+	mustBe(t, err, base.ErrOlder)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // The write-ahead log is kept bounded. SQLite copies it into the file every autoCheckpoint pages, but it can only
@@ -83,7 +85,7 @@ func (w *writer) checkpoint(wait int) error {
 		return classify("checkpoint", err)
 	}
 	if busy != 0 {
-		return ErrLogInUse
+		return db.ErrLogInUse
 	}
 	return nil
 }
@@ -94,7 +96,7 @@ func (w *writer) lastCheckpoint() {
 	if _, err := os.Stat(w.db.path); errors.Is(err, fs.ErrNotExist) {
 		return // deleted while it was open
 	}
-	if err := w.checkpoint(0); err != nil && !errors.Is(err, ErrLogInUse) {
+	if err := w.checkpoint(0); err != nil && !errors.Is(err, db.ErrLogInUse) {
 		w.db.log.Warn("last checkpoint failed", "path", w.db.path, "error", err)
 	}
 }

@@ -165,7 +165,7 @@ type inside struct{ d *DB }
 // enter returns the context of a transaction. One of the same database is ErrNested: it would wait for itself.
 func (d *DB) enter(ctx context.Context) (context.Context, error) {
 	if ctx.Value(inside{d}) != nil {
-		return nil, ErrNested
+		return nil, db.ErrNested
 	}
 	return context.WithValue(ctx, inside{d}, true), nil
 }
@@ -234,7 +234,7 @@ func (d *DB) Write(ctx context.Context, fn func(db.Tx) error) error {
 }
 
 func readOnlyError(path string) error {
-	return fmt.Errorf("sqlite: write: %s: %w", path, ErrReadOnly)
+	return fmt.Errorf("sqlite: write: %s: %w", path, db.ErrReadOnly)
 }
 
 // begin counts a call that uses connections.
@@ -245,7 +245,7 @@ func (d *DB) begin(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return fmt.Errorf("sqlite: %s: %w", d.path, ErrClosed)
+		return fmt.Errorf("sqlite: %s: %w", d.path, db.ErrClosed)
 	}
 	d.active++
 	return nil

@@ -27,8 +27,8 @@ func TestCloseWaitsForRunningWorkAndRefusesNewWork(t *testing.T) {
 			go func() { closed <- db.Close() }()
 		}
 		<-db.closing
-		mustBe(t, db.Write(t.Context(), insert("x")), ErrClosed)
-		mustBe(t, db.Read(t.Context(), func(base.Tx) error { return nil }), ErrClosed)
+		mustBe(t, db.Write(t.Context(), insert("x")), base.ErrClosed)
+		mustBe(t, db.Read(t.Context(), func(base.Tx) error { return nil }), base.ErrClosed)
 		select {
 		case err := <-closed:
 			t.Errorf("Close did not wait: %v", err)
@@ -54,7 +54,7 @@ func TestCloseUnderLoadLosesNoAnsweredWrite(t *testing.T) {
 			for i := 0; ; i++ {
 				name := fmt.Sprintf("%d/%d", g, i)
 				err := db.Write(t.Context(), insert(name))
-				if errors.Is(err, ErrClosed) {
+				if errors.Is(err, base.ErrClosed) {
 					return
 				}
 				if err != nil {
@@ -70,7 +70,7 @@ func TestCloseUnderLoadLosesNoAnsweredWrite(t *testing.T) {
 					var n int
 					return tx.QueryRow("SELECT count(*) FROM item").Scan(&n)
 				})
-				if errors.Is(err, ErrClosed) {
+				if errors.Is(err, base.ErrClosed) {
 					return
 				}
 				if err != nil {
@@ -147,12 +147,12 @@ func TestErrorsAreClassified(t *testing.T) {
 			is    error
 			code  int
 		}{
-			"unique":      {"INSERT INTO item (name) VALUES ('a')", nil, ErrUnique, codeConstraintUnique},
-			"primary key": {"INSERT INTO item (id) SELECT id FROM item", nil, ErrUnique, codeConstraintPrimaryKey},
-			"not null":    {"INSERT INTO child (item_id) VALUES (NULL)", nil, ErrConstraint, codeConstraint | 5<<8},
-			"type": {"INSERT INTO item (id, name, data) VALUES (9, 'x', 'text')", nil, ErrConstraint,
+			"unique":      {"INSERT INTO item (name) VALUES ('a')", nil, base.ErrUnique, codeConstraintUnique},
+			"primary key": {"INSERT INTO item (id) SELECT id FROM item", nil, base.ErrUnique, codeConstraintPrimaryKey},
+			"not null":    {"INSERT INTO child (item_id) VALUES (NULL)", nil, base.ErrConstraint, codeConstraint | 5<<8},
+			"type": {"INSERT INTO item (id, name, data) VALUES (9, 'x', 'text')", nil, base.ErrConstraint,
 				codeConstraint | 12<<8},
-			"too big":   {"SELECT zeroblob(3000000000)", nil, ErrTooBig, codeTooBig},
+			"too big":   {"SELECT zeroblob(3000000000)", nil, base.ErrTooBig, codeTooBig},
 			"syntax":    {"SELEC 1", nil, nil, 1},
 			"full-text": {"SELECT rowid FROM note WHERE note MATCH ?", []any{`"`}, nil, 1},
 		} {
@@ -172,14 +172,14 @@ func TestErrorsAreClassified(t *testing.T) {
 			if test.is != nil && !errors.Is(err, test.is) {
 				t.Errorf("%s: got %v, want %v", name, err, test.is)
 			}
-			if errors.Is(err, ErrUnique) != errors.Is(test.is, ErrUnique) {
-				t.Errorf("%s: got %v, want ErrUnique only for uniqueness", name, err)
+			if errors.Is(err, base.ErrUnique) != errors.Is(test.is, base.ErrUnique) {
+				t.Errorf("%s: got %v, want base.ErrUnique only for uniqueness", name, err)
 			}
 		}
 		mustBe(t, db.Read(t.Context(), func(tx base.Tx) error {
 			var n int
 			return tx.QueryRow("SELECT id FROM item WHERE id = 4711").Scan(&n)
-		}), ErrNoRows)
+		}), base.ErrNoRows)
 	})
 }
 

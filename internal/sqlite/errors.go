@@ -8,34 +8,11 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// The classes of [db], by their names here.
-var (
-	ErrBusy       = db.ErrBusy
-	ErrFull       = db.ErrFull
-	ErrReadOnly   = db.ErrReadOnly
-	ErrIO         = db.ErrIO
-	ErrCorrupt    = db.ErrCorrupt
-	ErrNoMemory   = db.ErrNoMemory
-	ErrTooBig     = db.ErrTooBig
-	ErrConstraint = db.ErrConstraint
-	ErrUnique     = db.ErrUnique
-	ErrForeignKey = db.ErrForeignKey
-	ErrClosed     = db.ErrClosed
-	ErrForeign    = db.ErrForeign
-	ErrSealed     = db.ErrSealed
-	ErrNewer      = db.ErrNewer
-	ErrOlder      = db.ErrOlder
-	ErrNested     = db.ErrNested
-	ErrTxDone     = db.ErrTxDone
-	ErrNoRows     = db.ErrNoRows
-	ErrLogInUse   = db.ErrLogInUse
-)
-
 // Error is an error from SQLite.
 type Error struct {
 	Op   string // the operation: "exec", "query", "commit", "open PATH" ...
 	Code int    // SQLite's extended result code
-	kind error  // one of the classes above; nil for plain SQL errors
+	kind error  // one of the classes of db; nil for plain SQL errors
 	err  error  // the driver's error
 }
 
@@ -57,7 +34,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.kind, e.err}
 }
 
-// FileError says why a file was refused: its kind is ErrForeign, ErrSealed, ErrNewer, ErrOlder or ErrCorrupt. The
+// FileError says why a file was refused: its kind is db.ErrForeign, ErrSealed, ErrNewer, ErrOlder or ErrCorrupt. The
 // file is unchanged.
 type FileError struct {
 	Path  string
@@ -107,31 +84,31 @@ func classify(op string, err error) error {
 func kindOf(code int) error {
 	switch code {
 	case codeIOErrNoMem:
-		return ErrNoMemory
+		return db.ErrNoMemory
 	case codeIOErrShmSize: // growing the -shm file has one practical cause of failure
-		return ErrFull
+		return db.ErrFull
 	case codeConstraintUnique, codeConstraintPrimaryKey, codeConstraintRowID:
-		return ErrUnique
+		return db.ErrUnique
 	case codeConstraintForeignKey:
-		return ErrForeignKey
+		return db.ErrForeignKey
 	}
 	switch code & 0xff {
 	case codeBusy, codeLocked, codeProtocol:
-		return ErrBusy
+		return db.ErrBusy
 	case codeNoMem:
-		return ErrNoMemory
+		return db.ErrNoMemory
 	case codeReadOnly:
-		return ErrReadOnly
+		return db.ErrReadOnly
 	case codeIOErr, codeCantOpen:
-		return ErrIO
+		return db.ErrIO
 	case codeCorrupt, codeNotADB:
-		return ErrCorrupt
+		return db.ErrCorrupt
 	case codeFull:
-		return ErrFull
+		return db.ErrFull
 	case codeTooBig:
-		return ErrTooBig
+		return db.ErrTooBig
 	case codeConstraint:
-		return ErrConstraint
+		return db.ErrConstraint
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func TestFullDiskLeavesTheStoreUsable(t *testing.T) {
 			stored++
 		}
 	}
-	mustBe(t, err, ErrFull)
+	mustBe(t, err, base.ErrFull)
 	if n := len(names(t, db)); n != stored || n == 0 {
 		t.Errorf("on the full disk %d items can be read, want the %d answered ones", n, stored)
 	}
@@ -47,7 +47,7 @@ func TestFullDiskLeavesTheStoreUsable(t *testing.T) {
 		}
 	}, insert("b"))
 	must(t, errs[0])
-	mustBe(t, errs[1], ErrFull)
+	mustBe(t, errs[1], base.ErrFull)
 	must(t, errs[2])
 	must(t, db.Close())
 
@@ -77,7 +77,7 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 			return err
 		})
 	}
-	mustBe(t, err, ErrFull)
+	mustBe(t, err, base.ErrFull)
 	ballast := filepath.Join(dir, "ballast")
 	f, err := os.Create(ballast)
 	must(t, err)
@@ -85,7 +85,7 @@ func TestOnAFullDiskTheReserveLetsThingsBeDeleted(t *testing.T) {
 		_, err = f.Write(make([]byte, 512))
 	}
 	must(t, f.Close())
-	mustBe(t, db.Room(t.Context()), ErrFull)
+	mustBe(t, db.Room(t.Context()), base.ErrFull)
 	remove := func(tx base.Tx) error {
 		_, err := tx.Exec("DELETE FROM item WHERE id IN (SELECT id FROM item ORDER BY id LIMIT 20)")
 		return err
@@ -126,7 +126,7 @@ func TestADiskThatBecomesReadOnlyIsNoticed(t *testing.T) {
 	db.roomEvery = 0
 	must(t, db.Room(t.Context()))
 	must(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_RDONLY, "size=4m"))
-	mustBe(t, db.Room(t.Context()), ErrReadOnly)
+	mustBe(t, db.Room(t.Context()), base.ErrReadOnly)
 	must(t, syscall.Unmount(dir, syscall.MNT_DETACH))
 	must(t, db.Room(t.Context()))
 	if left, err := filepath.Glob(filepath.Join(dir, ".souvenir-probe-*")); err != nil || len(left) != 0 {

@@ -215,7 +215,7 @@ func (d *DB) version(ctx context.Context, c *conn) (version int, err error) {
 }
 
 func (d *DB) newer(version, known int) error {
-	return &FileError{Path: d.path, kind: ErrNewer,
+	return &FileError{Path: d.path, kind: db.ErrNewer,
 		Found: fmt.Sprintf("the file has schema version %d, but this program supports up to %d; use a newer program", version,
 			known)}
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // settings apply to every connection. None of them writes to the file.
@@ -43,7 +45,7 @@ func (d *DB) open(ctx context.Context, c Config, steps []migration) error {
 	d.resolveLog()
 	before := d.sideFiles()
 	err = d.openFile(ctx, c, steps)
-	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrForeign) {
+	if errors.Is(err, db.ErrCorrupt) || errors.Is(err, db.ErrForeign) {
 		d.sweep(before)
 	}
 	return err
@@ -117,7 +119,7 @@ func (d *DB) openWritable(ctx context.Context, c Config, steps []migration, fres
 	}
 	if journal != "wal" {
 		return fmt.Errorf("sqlite: open %s: %w: write-ahead log not possible on this file system (journal mode stays %q)",
-			d.path, ErrIO, journal)
+			d.path, db.ErrIO, journal)
 	}
 	if err := d.migrate(ctx, w, c, steps); err != nil {
 		return err
@@ -158,7 +160,7 @@ func (d *DB) makePrivate(id int32) error {
 		return os.Rename(f.Name(), path) // there are file systems without such links
 	}
 	if info, _ := os.Stat(path); d.keys != nil && errors.Is(err, fs.ErrExist) && info != nil && info.Size() == 0 {
-		return &FileError{Path: d.path, kind: ErrSealed, Found: "it is empty, and without the beginning of an " +
+		return &FileError{Path: d.path, kind: db.ErrSealed, Found: "it is empty, and without the beginning of an " +
 			"encrypted file, which only a new file gets; remove it"}
 	}
 	return nil
@@ -211,7 +213,7 @@ func (d *DB) openReadOnly(ctx context.Context, known int, fresh, anyVersion bool
 		if _, err := os.Stat(d.path); err != nil {
 			return fmt.Errorf("sqlite: open %s read-only: %w", d.path, err)
 		}
-		return &FileError{Path: d.path, kind: ErrOlder, Found: "there is no schema in it yet"}
+		return &FileError{Path: d.path, kind: db.ErrOlder, Found: "there is no schema in it yet"}
 	}
 	d.resolveLog()
 	before := d.sideFiles()
@@ -231,7 +233,7 @@ func (d *DB) openReadOnly(ctx context.Context, known int, fresh, anyVersion bool
 	case version > known:
 		err = d.newer(version, known)
 	case version < known && !anyVersion:
-		err = &FileError{Path: d.path, kind: ErrOlder,
+		err = &FileError{Path: d.path, kind: db.ErrOlder,
 			Found: fmt.Sprintf("the file has schema version %d, but this program needs %d; open it for writing once", version,
 				known)}
 	}
@@ -395,13 +397,13 @@ func (d *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err 
 	case err != nil:
 		return false, fmt.Errorf("sqlite: open: %w", err)
 	case info.IsDir():
-		return false, &FileError{Path: d.path, kind: ErrForeign, Found: "it is a folder"}
+		return false, &FileError{Path: d.path, kind: db.ErrForeign, Found: "it is a folder"}
 	case !info.Mode().IsRegular():
-		return false, &FileError{Path: d.path, kind: ErrForeign, Found: "it is not a regular file"}
+		return false, &FileError{Path: d.path, kind: db.ErrForeign, Found: "it is not a regular file"}
 	case info.Size() == 0:
 		return true, nil
 	case info.Size() < headerSize: // SQLite takes a file of one byte for an empty one
-		return false, &FileError{Path: d.path, kind: ErrForeign,
+		return false, &FileError{Path: d.path, kind: db.ErrForeign,
 			Found: fmt.Sprintf("it is not a SQLite file: it has %d bytes", info.Size())}
 	}
 	found, err := d.look(ctx)
@@ -409,9 +411,9 @@ func (d *DB) inspect(ctx context.Context, id int32, known int) (fresh bool, err 
 	case d.sealedOtherwise(err):
 		return false, d.keyError()
 	case code == codeNotADB:
-		return false, &FileError{Path: d.path, kind: ErrForeign, Found: "it is not a SQLite file"}
+		return false, &FileError{Path: d.path, kind: db.ErrForeign, Found: "it is not a SQLite file"}
 	case code == codeCorrupt:
-		return false, &FileError{Path: d.path, kind: ErrCorrupt, Found: err.Error()}
+		return false, &FileError{Path: d.path, kind: db.ErrCorrupt, Found: err.Error()}
 	case err != nil:
 		return false, classify("open "+d.path, err)
 	case found.application == 0 && found.empty:
@@ -456,7 +458,7 @@ func (d *DB) foreign(found header, id int32) error {
 	if found.application == 0 {
 		what = fmt.Sprintf("it is a SQLite file with tables of another program (no application id, ours is %#x)", uint32(id))
 	}
-	return &FileError{Path: d.path, kind: ErrForeign, Found: what}
+	return &FileError{Path: d.path, kind: db.ErrForeign, Found: what}
 }
 
 // pragmaScript joins settings into one script.

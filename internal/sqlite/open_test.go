@@ -48,26 +48,26 @@ func TestForeignFilesAreRefusedAndUntouched(t *testing.T) {
 		kind error
 		says string
 	}{
-		"text": {func(p string) { must(t, os.WriteFile(p, []byte("hello"), 0o644)) }, ErrForeign, "not a SQLite file"},
+		"text": {func(p string) { must(t, os.WriteFile(p, []byte("hello"), 0o644)) }, base.ErrForeign, "not a SQLite file"},
 		"long text": {func(p string) { must(t, os.WriteFile(p, []byte(strings.Repeat("hello\n", 5000)), 0o644)) },
-			ErrForeign, "not a SQLite file"},
+			base.ErrForeign, "not a SQLite file"},
 		"zero bytes that are not empty": {func(p string) { must(t, os.WriteFile(p, make([]byte, 8192), 0o644)) },
-			ErrForeign, "not a SQLite file"},
-		"folder": {func(p string) { must(t, os.Mkdir(p, 0o755)) }, ErrForeign, "folder"},
+			base.ErrForeign, "not a SQLite file"},
+		"folder": {func(p string) { must(t, os.Mkdir(p, 0o755)) }, base.ErrForeign, "folder"},
 		"another program's": {func(p string) { makeFile(t, p, "PRAGMA application_id = 42; CREATE TABLE x (y)") },
-			ErrForeign, "application id 0x2a"},
+			base.ErrForeign, "application id 0x2a"},
 		"another program's without tables": {func(p string) { makeFile(t, p, "PRAGMA application_id = 42; VACUUM") },
-			ErrForeign, "application id 0x2a"},
-		"no application id": {func(p string) { makeFile(t, p, "CREATE TABLE x (y)") }, ErrForeign,
+			base.ErrForeign, "application id 0x2a"},
+		"no application id": {func(p string) { makeFile(t, p, "CREATE TABLE x (y)") }, base.ErrForeign,
 			"tables of another program"},
 		"no application id, WAL": {func(p string) { makeFile(t, p, "PRAGMA journal_mode = WAL; CREATE TABLE x (y)") },
-			ErrForeign, "tables of another program"},
-		"only a view": {func(p string) { makeFile(t, p, "CREATE VIEW x AS SELECT 1") }, ErrForeign, "another program"},
+			base.ErrForeign, "tables of another program"},
+		"only a view": {func(p string) { makeFile(t, p, "CREATE VIEW x AS SELECT 1") }, base.ErrForeign, "another program"},
 		"newer": {func(p string) {
 			makeFile(t, p, "PRAGMA application_id = 0x534f5556; PRAGMA user_version = 9; CREATE TABLE x (y)")
 		},
-			ErrNewer, "version 9, but this program supports up to 2"},
-		"cut off": {func(p string) { must(t, os.WriteFile(p, []byte(content[:5000]), 0o644)) }, ErrCorrupt, ""},
+			base.ErrNewer, "version 9, but this program supports up to 2"},
+		"cut off": {func(p string) { must(t, os.WriteFile(p, []byte(content[:5000]), 0o644)) }, base.ErrCorrupt, ""},
 	} {
 		for _, readOnly := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
@@ -117,9 +117,9 @@ func TestForeignLogIsNotCopiedIntoItsFile(t *testing.T) {
 			before, log := fileBytes(t, path), fileBytes(t, path+"-wal")
 			_, err = Open(t.Context(), testConfig(path))
 			if name == "newer" {
-				mustBe(t, err, ErrNewer)
+				mustBe(t, err, base.ErrNewer)
 			} else {
-				mustBe(t, err, ErrForeign)
+				mustBe(t, err, base.ErrForeign)
 			}
 			if fileBytes(t, path) != before || fileBytes(t, path+"-wal") != log {
 				t.Error("the file or its log was changed, want the bytes from before")
@@ -208,15 +208,15 @@ func TestReadOnlyReadsAndNeverWrites(t *testing.T) {
 	if !db.ReadOnly() {
 		t.Error("ReadOnly is false, want true")
 	}
-	mustBe(t, db.Write(t.Context(), insert("x")), ErrReadOnly)
-	mustBe(t, db.Read(t.Context(), insert("x")), ErrReadOnly)
+	mustBe(t, db.Write(t.Context(), insert("x")), base.ErrReadOnly)
+	mustBe(t, db.Read(t.Context(), insert("x")), base.ErrReadOnly)
 	must(t, writer.Write(t.Context(), insert("b"))) // visible to open readers
 	if got := names(t, db); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("read: %q, want %v", got, []string{"a", "b"})
 	}
 	c.Migrations = migrationsAnd(t, "0003_more.sql", "SELECT 1")
 	_, err := Open(t.Context(), c)
-	mustBe(t, err, ErrOlder)
+	mustBe(t, err, base.ErrOlder)
 }
 
 // readUnwritable runs as a user who may not write the file, its folder, or both.
@@ -233,8 +233,8 @@ func readUnwritable(path, want string) error {
 		return err
 	}
 	defer db.Close()
-	if err := db.Write(context.Background(), insert("x")); !errors.Is(err, ErrReadOnly) {
-		return errors.New("a write gave no ErrReadOnly")
+	if err := db.Write(context.Background(), insert("x")); !errors.Is(err, base.ErrReadOnly) {
+		return errors.New("a write gave no base.ErrReadOnly")
 	}
 	err = db.Read(context.Background(), func(tx base.Tx) error {
 		got, err := base.Column[string](tx, "SELECT name FROM item ORDER BY id")

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"testing"
 	"testing/fstest"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // Once a newer process has migrated its file, an older process no longer writes: newer tables may need values that it
@@ -17,9 +19,9 @@ func TestAProcessWritesNoMoreWhenANewerOneHasMigratedItsFile(t *testing.T) {
 	steps["0003_more.sql"] = &fstest.MapFile{Data: []byte(`ALTER TABLE item ADD COLUMN more TEXT;`)}
 	newer.Migrations = steps
 	d := openTest(t, newer)
-	mustBe(t, old.Write(t.Context(), insert("by the old one")), ErrNewer)
+	mustBe(t, old.Write(t.Context(), insert("by the old one")), db.ErrNewer)
 	must(t, d.Write(t.Context(), insert("by the new one")))
-	mustBe(t, old.Write(t.Context(), insert("again")), ErrNewer)
+	mustBe(t, old.Write(t.Context(), insert("again")), db.ErrNewer)
 	if got := names(t, d); len(got) != 2 {
 		t.Errorf("got the items %v, want two", got)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
 // patience says how to wait for other processes' locks: by trying again, since SQLite does not signal when a lock
@@ -35,7 +37,7 @@ func (p patience) retry(ctx context.Context, f func() error) error {
 			return ctx.Err()
 		case <-p.closed:
 			timer.Stop()
-			return fmt.Errorf("sqlite: waiting for a lock: %w", ErrClosed)
+			return fmt.Errorf("sqlite: waiting for a lock: %w", db.ErrClosed)
 		}
 		pause = min(pause*5/4, 5*time.Millisecond)
 	}

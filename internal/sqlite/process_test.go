@@ -331,7 +331,7 @@ func TestLockTimeoutIsATypedErrorForEveryoneInTheQueue(t *testing.T) {
 		go func() { errs <- db.Write(t.Context(), insert("x")) }()
 	}
 	for range 5 {
-		mustBe(t, <-errs, ErrBusy)
+		mustBe(t, <-errs, base.ErrBusy)
 	}
 }
 
@@ -344,7 +344,7 @@ func TestCloseEndsTheWaitForAnotherProcess(t *testing.T) {
 	eventually(t, "a process waits",
 		func() bool { db.writer.mu.Lock(); defer db.writer.mu.Unlock(); return db.writer.held })
 	must(t, db.Close())
-	mustBe(t, <-err, ErrClosed)
+	mustBe(t, <-err, base.ErrClosed)
 }
 
 func TestOpenWaitsForALockAndHonoursTheContext(t *testing.T) {

@@ -36,7 +36,7 @@ func (d *DB) reader(ctx context.Context) (*conn, error) {
 			if waited < d.lockTimeout {
 				return nil
 			}
-			return fmt.Errorf("sqlite: all connections for reading were in use for %s: %w", d.lockTimeout, ErrBusy)
+			return fmt.Errorf("sqlite: all connections for reading were in use for %s: %w", d.lockTimeout, db.ErrBusy)
 		}); err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func TestReadersSeeOneSnapshotAndDoNotBlockTheWriter(t *testing.T) {
 
 func TestReadCannotWrite(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
-		mustBe(t, db.Read(t.Context(), insert("x")), ErrReadOnly)
+		mustBe(t, db.Read(t.Context(), insert("x")), base.ErrReadOnly)
 		must(t, db.Write(t.Context(), insert("y")))
 		if got := names(t, db); len(got) != 1 {
 			t.Errorf("stored: %q, want a length of 1", got)
@@ -150,7 +150,7 @@ func TestReadMeetsALockPatientlyOnlyBeforeItsSnapshot(t *testing.T) {
 			t.Errorf("the first statement gave %v after %d tries, want 4", err, tries)
 		}
 		tries = 0
-		mustBe(t, tx.(*Tx).patiently("query", locked), ErrBusy)
+		mustBe(t, tx.(*Tx).patiently("query", locked), base.ErrBusy)
 		return nil
 	}))
 }

@@ -27,13 +27,13 @@ func (d *DB) writeOnFullDisk(ctx context.Context, fn func(db.Tx) error) error {
 	freeing := db.IsFreeing(ctx)
 	// The log gets half of the reserve, then almost all of it.
 	for _, try := range []struct{ part, segments int64 }{{2, 16}, {8, 1999}} {
-		if !errors.Is(err, ErrFull) || !freeing || !d.makeRoom(ctx, try.part) {
+		if !errors.Is(err, db.ErrFull) || !freeing || !d.makeRoom(ctx, try.part) {
 			break
 		}
 		err = d.writer.write(ctx, withoutMerging(try.segments, fn))
 	}
 	switch {
-	case errors.Is(err, ErrFull):
+	case errors.Is(err, db.ErrFull):
 		d.full.Store(true)
 	case err == nil && !freeing && d.full.Load():
 		d.full.Store(false)
@@ -148,7 +148,7 @@ func (d *DB) lookForRoom() error {
 		}
 		d.full.Store(false)
 	}
-	if err := d.takeReserve(); errors.Is(err, ErrFull) {
+	if err := d.takeReserve(); errors.Is(err, db.ErrFull) {
 		return fmt.Errorf("sqlite: %s: %w", d.path, err)
 	}
 	return d.lookForFile()
@@ -162,7 +162,7 @@ func (d *DB) lookForFile() error {
 	}
 	f, err := os.CreateTemp(filepath.Dir(d.path), ".souvenir-probe-*")
 	if errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("sqlite: %s: %w: %w", d.path, ErrReadOnly, err)
+		return fmt.Errorf("sqlite: %s: %w: %w", d.path, db.ErrReadOnly, err)
 	}
 	d.fileMade = time.Now()
 	if err != nil {

@@ -134,7 +134,7 @@ func (r *row) Scan(dest ...any) error {
 		if r.rows.err != nil {
 			return r.rows.err
 		}
-		return ErrNoRows
+		return db.ErrNoRows
 	}
 	return r.rows.Scan(dest...)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/sealing"
 	"github.com/souvenir-ai/souvenir/internal/sealing/pages"
 	"github.com/souvenir-ai/souvenir/internal/sqlite/sealedvfs"
@@ -22,7 +23,7 @@ func (d *DB) useKey(key sealing.MasterKey) (err error) {
 		return nil
 	}
 	if d.keys, err = sealedvfs.New(sealing.NewRing(key)); err != nil {
-		return fmt.Errorf("sqlite: %w: %w", ErrSealed, err)
+		return fmt.Errorf("sqlite: %w: %w", db.ErrSealed, err)
 	}
 	return nil
 }
@@ -72,9 +73,9 @@ func (d *DB) keyError() error {
 	if d.keys != nil {
 		err = d.keys.Err()
 	}
-	kind := ErrSealed
+	kind := db.ErrSealed
 	if sealing.IsDamaged(err) {
-		kind = ErrCorrupt
+		kind = db.ErrCorrupt
 	}
 	return &FileError{Path: d.path, kind: kind, Found: err.Error()}
 }
@@ -150,7 +151,7 @@ func (d *DB) ChangeMasterKey(ctx context.Context, to sealing.MasterKey) error {
 	case d.writer == nil:
 		return readOnlyError(d.path)
 	case d.keys == nil || d.memory:
-		return fmt.Errorf("sqlite: %s: %w: it is not encrypted", d.path, ErrSealed)
+		return fmt.Errorf("sqlite: %s: %w: it is not encrypted", d.path, db.ErrSealed)
 	}
 	return d.writer.exclusive(ctx, func() error {
 		c := d.writer.conn

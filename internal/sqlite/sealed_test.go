@@ -116,7 +116,7 @@ func TestASealedFileNeedsItsKey(t *testing.T) {
 		for _, readOnly := range []bool{false, true} {
 			test.c.ReadOnly = readOnly
 			_, err := Open(t.Context(), test.c)
-			mustBe(t, err, ErrSealed)
+			mustBe(t, err, base.ErrSealed)
 			if !strings.Contains(err.Error(), test.says) {
 				t.Errorf("%s: got %v, want %q in it", test.name, err, test.says)
 			}
@@ -182,7 +182,7 @@ func TestADamagedPageOfASealedFileIsFound(t *testing.T) {
 				err = d.Read(t.Context(), all)
 				_ = d.Close()
 			}
-			mustBe(t, err, ErrCorrupt)
+			mustBe(t, err, base.ErrCorrupt)
 			if t.Failed() {
 				t.Fatalf("%s, page %d of %d", name, page, count)
 			}
@@ -203,7 +203,7 @@ func TestAMasterKeyIsChangedWhileTheFileIsOpen(t *testing.T) {
 		must(t, c.close())
 	}
 	_, err := Open(t.Context(), sealedConfig(path, old))
-	mustBe(t, err, ErrSealed)
+	mustBe(t, err, base.ErrSealed)
 	third := openTest(t, sealedConfig(path, next))
 	if n := countRows(t, third); n != 10 {
 		t.Errorf("got %d rows, want 10", n)

@@ -99,10 +99,10 @@ func TestOthersWaitForATransactionButNotForEver(t *testing.T) {
 		waiting := make(chan error)
 		go func() { waiting <- d.Write(t.Context(), nothing) }()
 		if err := <-waiting; !errors.Is(err, db.ErrBusy) {
-			t.Errorf("a write of another goroutine gives %v; want ErrBusy", err)
+			t.Errorf("a write of another goroutine gives %v; want db.ErrBusy", err)
 		}
 		if err := d.Write(t.Context(), nothing); !errors.Is(err, db.ErrBusy) {
-			t.Errorf("a write within, with the context from outside, gives %v; want ErrBusy", err)
+			t.Errorf("a write within, with the context from outside, gives %v; want db.ErrBusy", err)
 		}
 		if len(ended) != 0 {
 			t.Errorf("a function for the end is called before: got %v, want none", len(ended))
@@ -136,14 +136,14 @@ func TestACallInASpanWaitsAsLongAsItsContextAllows(t *testing.T) {
 	if err := impatient.Snapshot(t.Context(), func(ctx context.Context) error {
 		return impatient.Read(ctx, func(db.Tx) error { return impatient.Read(ctx, nothing) })
 	}); !errors.Is(err, db.ErrBusy) {
-		t.Errorf("a read within a read of the same snapshot gives %v; want ErrBusy", err)
+		t.Errorf("a read within a read of the same snapshot gives %v; want db.ErrBusy", err)
 	}
 	within := func(ctx context.Context) error {
 		var others sync.WaitGroup
 		defer others.Wait()
 		return d.Read(ctx, func(tx db.Tx) error {
 			if err := d.Read(tx.Context(), nothing); !errors.Is(err, db.ErrNested) {
-				t.Errorf("a read with the context of a read's transaction gives %v; want ErrNested", err)
+				t.Errorf("a read with the context of a read's transaction gives %v; want db.ErrNested", err)
 			}
 			ended, end := context.WithCancel(ctx)
 			beside := make(chan error)

@@ -146,7 +146,7 @@ func (tx *Tx) patiently(op string, f func() error) error {
 // interrupted inside a write.
 func (tx *Tx) usable() error {
 	if tx.over {
-		return ErrTxDone
+		return db.ErrTxDone
 	}
 	if tx.lost != nil {
 		return tx.lost

@@ -86,7 +86,7 @@ func unreadable(tx db.Tx) (problems []db.Problem, err error) {
 		}
 		var n int
 		switch err := tx.QueryRow(query + ` LIMIT 1)`).Scan(&n); {
-		case errors.Is(err, ErrCorrupt):
+		case errors.Is(err, db.ErrCorrupt):
 			problems = append(problems, db.Problem{Text: fmt.Sprintf("the %s %s cannot be read", t.kind, t.name),
 				Indexes: t.kind == "index"})
 		case err != nil:
@@ -100,7 +100,7 @@ func unreadable(tx db.Tx) (problems []db.Problem, err error) {
 func Sound(tx db.Tx) error {
 	found, err := db.Column[string](tx, `PRAGMA quick_check(1)`)
 	if err == nil && (len(found) != 1 || found[0] != "ok") {
-		err = fmt.Errorf("SQLite's check finds: %w: %q", ErrCorrupt, found)
+		err = fmt.Errorf("SQLite's check finds: %w: %q", db.ErrCorrupt, found)
 	}
 	return err
 }

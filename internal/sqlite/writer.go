@@ -59,7 +59,7 @@ type member struct {
 
 // errHeld is the error of a caller that has waited in vain because of a transaction that spans several calls.
 var errHeld = fmt.Errorf("sqlite: a transaction of this process has held the database for too long; "+
-	"calls that belong to it need its context: %w", ErrBusy)
+	"calls that belong to it need its context: %w", db.ErrBusy)
 
 // errAgain means that a member's work was rolled back through no fault of its own.
 var errAgain = errors.New("sqlite: to be run again")
@@ -354,7 +354,7 @@ func unconfirmed(err error) error {
 		return undone(err)
 	}
 	code, _ := resultCode(err)
-	return &Error{Op: "commit", Code: code, kind: errors.Join(db.ErrOutcomeUnknown, ErrIO), err: err}
+	return &Error{Op: "commit", Code: code, kind: errors.Join(db.ErrOutcomeUnknown, db.ErrIO), err: err}
 }
 
 func (w *writer) answer(outcome error) {

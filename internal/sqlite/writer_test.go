@@ -66,8 +66,8 @@ func TestFailedMembersOfAGroupUndoOnlyTheirOwnWork(t *testing.T) {
 		if errs[3] == nil || errs[3].Error() != "panic: on purpose" {
 			t.Errorf(`panic arrived as %v, want "panic: on purpose"`, errs[3])
 		}
-		mustBe(t, errs[4], ErrUnique)
-		mustBe(t, errs[4], ErrConstraint)
+		mustBe(t, errs[4], base.ErrUnique)
+		mustBe(t, errs[4], base.ErrConstraint)
 		for _, i := range []int{0, 2, 6} {
 			must(t, errs[i])
 		}
@@ -84,8 +84,8 @@ func TestRefusalsHoldWhenReturned(t *testing.T) {
 		heard := make(chan struct{})
 		refused := func() {
 			defer close(heard)
-			if err := db.Write(t.Context(), insert("a")); !errors.Is(err, ErrUnique) {
-				t.Errorf("a second time it is %v, want ErrUnique", err)
+			if err := db.Write(t.Context(), insert("a")); !errors.Is(err, base.ErrUnique) {
+				t.Errorf("a second time it is %v, want base.ErrUnique", err)
 			}
 			if got := names(t, db); !slices.Equal(got, []string{"a"}) {
 				t.Errorf("it is refused, and there is %q, want %v", got, []string{"a"})
@@ -195,7 +195,7 @@ func commitThatFails(t *testing.T) int32 {
 		counted("b"),
 	)
 	must(t, errs[0])
-	mustBe(t, errs[1], ErrForeignKey)
+	mustBe(t, errs[1], base.ErrForeignKey)
 	must(t, errs[2])
 	got := names(t, db)
 	slices.Sort(got) // when run again, their order is undefined
@@ -225,10 +225,10 @@ func TestWhenSQLiteRollsBackTheOthersRunAgain(t *testing.T) {
 		insert("c"),
 	)
 	must(t, errs[0])
-	mustBe(t, errs[1], ErrUnique)
-	mustBe(t, after, ErrUnique) // nothing runs after the rollback, since it would commit by itself
+	mustBe(t, errs[1], base.ErrUnique)
+	mustBe(t, after, base.ErrUnique) // nothing runs after the rollback, since it would commit by itself
 	must(t, errs[2])
-	mustBe(t, errs[3], ErrUnique)
+	mustBe(t, errs[3], base.ErrUnique)
 	must(t, errs[4])
 	got := names(t, db)
 	slices.Sort(got)
@@ -249,10 +249,10 @@ func TestAFullDatabaseIsATypedErrorAndWritesResume(t *testing.T) {
 		_, err := tx.Exec("INSERT INTO item (name, data) VALUES ('too big', ?)", make([]byte, 1<<20))
 		return err
 	}
-	mustBe(t, db.Write(t.Context(), big), ErrFull)
+	mustBe(t, db.Write(t.Context(), big), base.ErrFull)
 	errs := group(t, db, insert("a"), big, insert("b"))
 	must(t, errs[0])
-	mustBe(t, errs[1], ErrFull)
+	mustBe(t, errs[1], base.ErrFull)
 	must(t, errs[2])
 	limit(1 << 30)
 	must(t, db.Write(t.Context(), big))
@@ -320,12 +320,12 @@ func TestACallWithinACallEndsWithAnError(t *testing.T) {
 	for _, path := range []string{newFile(t), ":memory:"} {
 		db := openTest(t, impatient(path))
 		must(t, db.Write(base.Alone(t.Context()), func(tx base.Tx) error {
-			mustBe(t, db.Write(tx.Context(), insert("inner")), ErrNested)
-			mustBe(t, db.Write(t.Context(), insert("inner")), ErrBusy)
+			mustBe(t, db.Write(tx.Context(), insert("inner")), base.ErrNested)
+			mustBe(t, db.Write(t.Context(), insert("inner")), base.ErrBusy)
 			return insert("outer")(tx)
 		}))
 		must(t, db.Read(t.Context(), func(base.Tx) error {
-			mustBe(t, db.Read(t.Context(), nothing), ErrBusy)
+			mustBe(t, db.Read(t.Context(), nothing), base.ErrBusy)
 			return nil
 		}))
 		if got := names(t, db); !slices.Equal(got, []string{"outer"}) {
@@ -350,7 +350,7 @@ func TestACallWithinATransactionOfAnotherDatabaseIsNotNested(t *testing.T) {
 	}()
 	<-begun
 	must(t, one.Write(t.Context(), func(tx base.Tx) error {
-		mustBe(t, other.Write(tx.Context(), insert("waits")), ErrBusy)
+		mustBe(t, other.Write(tx.Context(), insert("waits")), base.ErrBusy)
 		close(end)
 		must(t, <-held)
 		return other.Write(tx.Context(), insert("stored"))
@@ -373,10 +373,10 @@ func TestTransactionIsOverWhenItsFunctionReturns(t *testing.T) {
 			return err
 		}))
 		_, err := kept.Exec("INSERT INTO item (name) VALUES ('late')")
-		mustBe(t, err, ErrTxDone)
+		mustBe(t, err, base.ErrTxDone)
 		_, err = kept.Query("SELECT 1")
-		mustBe(t, err, ErrTxDone)
-		mustBe(t, kept.(*Tx).ExecScript("SELECT 1"), ErrTxDone)
+		mustBe(t, err, base.ErrTxDone)
+		mustBe(t, kept.(*Tx).ExecScript("SELECT 1"), base.ErrTxDone)
 		if len(kept.(*Tx).open) != 0 || kept.(*Tx).conn.stmts.byQuery["SELECT name FROM item"].busy {
 			t.Error("the open rows still hold their statement, and with it an old snapshot; want none open")
 		}
@@ -420,7 +420,7 @@ func TestManyWritersUnderFailuresAndCancellations(t *testing.T) {
 					cancel()
 					if err == nil {
 						stored.Store(name, true)
-					} else if !errors.Is(err, context.Canceled) && !errors.Is(err, ErrUnique) &&
+					} else if !errors.Is(err, context.Canceled) && !errors.Is(err, base.ErrUnique) &&
 						!strings.Contains(err.Error(), "on purpose") {
 						t.Errorf("%s: got %v, want success, or an error that the test provoked", name, err)
 					}
