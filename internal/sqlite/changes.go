@@ -7,18 +7,6 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
-// ColumnsOf returns the columns of tables, for the hashes of their rows.
-func (tx *Tx) ColumnsOf(tables ...string) (map[string][]string, error) {
-	columns := map[string][]string{}
-	err := tx.Each(func(row db.Rows) error {
-		var table, column string
-		err := row.Scan(&table, &column)
-		columns[table] = append(columns[table], column)
-		return err
-	}, `SELECT t.value, c.name FROM json_each(?) t, pragma_table_info(t.value) c ORDER BY 1, c.cid`, db.List(tables))
-	return columns, err
-}
-
 // Changes returns the log that triggers on memory and passage write.
 func (tx *Tx) Changes() db.Changes { return changes{tx} }
 

@@ -1,6 +1,8 @@
-// Package sqlite opens SQLite files and is the only importer of the driver: a pool of reading connections, one
-// writing connection whose commits concurrent callers share, migrations, and error classes. It knows nothing about
-// the meaning of the tables.
+// Package sqlite implements package db over SQLite files, and is the only importer of the driver: a pool of reading
+// connections, one writing connection whose commits concurrent callers share, migrations, and error classes.
+//
+// What runs transactions knows nothing about the tables, except that only triggers of a deletion remove rows
+// (keepsRows). Full text, the log of changes, the hashes of rows and the user keys are in tables that their files know.
 //
 // It supports two drivers: modernc.org/sqlite, pure Go, by default, and mattn/go-sqlite3 under the build tags
 // "souvenir_cgo sqlite_fts5". Both behave alike; tables should be STRICT, since mattn/go-sqlite3 converts columns

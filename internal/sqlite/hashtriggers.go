@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/rowhash"
 )
 
@@ -46,6 +47,18 @@ func hashTriggers(t rowhash.Kept) []trigger {
 		made("changed", "UPDATE OF "+strings.Join(of, ", "), change),
 		made("deleted", "DELETE", part),
 	}
+}
+
+// ColumnsOf returns the columns of tables, for the hashes of their rows.
+func (tx *Tx) ColumnsOf(tables ...string) (map[string][]string, error) {
+	columns := map[string][]string{}
+	err := tx.Each(func(row db.Rows) error {
+		var table, column string
+		err := row.Scan(&table, &column)
+		columns[table] = append(columns[table], column)
+		return err
+	}, `SELECT t.value, c.name FROM json_each(?) t, pragma_table_info(t.value) c ORDER BY 1, c.cid`, db.List(tables))
+	return columns, err
 }
 
 // temporary returns a script that makes temporary triggers.

@@ -26,6 +26,9 @@ type Tx struct {
 // Context returns the context of the Read or Write that the transaction belongs to.
 func (tx *Tx) Context() context.Context { return tx.ctx }
 
+// Writable reports whether the transaction may write.
+func (tx *Tx) Writable() bool { return tx.writable }
+
 // Contended reports whether other callers of this process wait for the turn to write.
 func (tx *Tx) Contended() bool { return tx.waited != nil && tx.waited() }
 
@@ -126,6 +129,19 @@ func (tx *Tx) query(query string, args ...any) (*Rows, error) {
 func (tx *Tx) QueryRow(query string, args ...any) db.Row {
 	rows, err := tx.query(query, args...)
 	return &row{rows: rows, err: err}
+}
+
+// Each runs a query and calls fn for each of its rows, until fn returns an error.
+func (tx *Tx) Each(fn func(db.Rows) error, query string, args ...any) error {
+	return db.Stream(tx, fn, query, args...)
+}
+
+// Blob reads a blob of a row into a piece of memory, or into a new one if that is too small.
+func (tx *Tx) Blob(into []byte, table, column string, row int64) (blob []byte, ok bool) {
+	if tx.usable() != nil {
+		return nil, false
+	}
+	return readBlob(tx.conn.raw, into, table, column, row)
 }
 
 // patiently repeats the first statement of a read while a lock is in its way: a reader takes its snapshot there,
