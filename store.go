@@ -445,9 +445,7 @@ func (s *Store) readAhead(ctx context.Context, ahead func(db.Tx, viewer), fn fun
 		if err != nil {
 			return err
 		}
-		db.ActFor(tx, s.caller(v))
-		defer db.ActFor(tx, nil)
-		return fn(tx, v)
+		return db.As(tx, s.caller(v), func() error { return fn(tx, v) })
 	}))
 }
 
@@ -482,9 +480,7 @@ func (s *Store) writeAhead(ctx context.Context, ahead func(db.Tx, viewer), fn fu
 			}
 		}
 		user = v.User
-		db.ActFor(tx, s.caller(v))
-		defer db.ActFor(tx, nil)
-		return fn(tx, v)
+		return db.As(tx, s.caller(v), func() error { return fn(tx, v) })
 	})
 	if err == nil {
 		s.rememberUser(ctx, user)

@@ -18,22 +18,24 @@ type Walled interface {
 	Caller() *Caller
 }
 
-// ActFor sets the caller of a transaction, if its engine has a second wall.
+// ActFor sets the caller of a transaction, if its engine has a second wall. [As] also sets back the one before.
 func ActFor(tx Tx, c *Caller) {
 	if w, ok := Stored(tx).(Walled); ok {
 		w.ActFor(c)
 	}
 }
 
-// Beyond runs fn without the second wall: for data that a store keeps for all callers, and for a caller's changes to
-// rows of others, such as the count of a quota.
-func Beyond(tx Tx, fn func() error) error {
+// As runs fn for a caller, nil for none. Afterwards, the transaction has the caller that it had before.
+func As(tx Tx, c *Caller, fn func() error) error {
 	w, ok := Stored(tx).(Walled)
-	if !ok || w.Caller() == nil {
+	if !ok {
 		return fn()
 	}
-	c := w.Caller()
-	w.ActFor(nil)
-	defer w.ActFor(c)
+	defer w.ActFor(w.Caller())
+	w.ActFor(c)
 	return fn()
 }
+
+// Beyond runs fn without the second wall: for data that a store keeps for all callers, and for a caller's changes to
+// rows of others, such as the count of a quota.
+func Beyond(tx Tx, fn func() error) error { return As(tx, nil, fn) }

@@ -133,9 +133,7 @@ func (c *Shared) Flush(db.Tx) error { return c.forItsViewer(c.writer.Flush) }
 
 // forItsViewer runs fn for the call's viewer.
 func (c *Shared) forItsViewer(fn func() error) error {
-	db.ActFor(c.writer.Tx, c.View.Caller(c.writer.Viewer))
-	defer db.ActFor(c.writer.Tx, nil)
-	return fn()
+	return db.As(c.writer.Tx, c.View.Caller(c.writer.Viewer), fn)
 }
 
 // ignoreRefusal drops the error of a refused call: run alone, the call is refused again.

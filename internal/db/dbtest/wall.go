@@ -54,6 +54,12 @@ func walled(t *testing.T, e Engine) {
 			return errPart
 		}), errPart)
 		sees(tx, "ann, after Beyond", "ann's")
+		is(t, "As", db.As(tx, ben, func() error {
+			sees(tx, "as ben", "ben's")
+			db.ActFor(tx, nil)
+			return errPart
+		}), errPart)
+		sees(tx, "ann, after As", "ann's")
 		is(t, "a part that is undone", tx.Savepoint(func() error {
 			db.ActFor(tx, ben)
 			sees(tx, "ben, in a part", "ben's")
