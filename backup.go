@@ -84,7 +84,7 @@ func (h *Upkeep) BackupTo(ctx context.Context, w io.Writer, options *BackupOptio
 		options = &BackupOptions{}
 	}
 	s.renewKey(ctx)
-	snapshot, err := s.db.Upkeep().Snapshot(ctx, copied(options.Progress))
+	snapshot, err := s.db.Upkeep().Copy(ctx, copied(options.Progress))
 	if err != nil {
 		return 0, newFileError("path", s.db.Upkeep().Path, err)
 	}

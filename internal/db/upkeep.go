@@ -34,8 +34,8 @@ type File interface {
 	// Backup writes the database, as it is at one moment, to a new file, while others read and write; after an
 	// error it leaves nothing behind. An existing path gives fs.ErrExist. Progress, nil for none, counts pages.
 	Backup(ctx context.Context, path string, progress func(done, total int)) error
-	// Snapshot makes such a copy and returns it open for reading. Closing it deletes it.
-	Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error)
+	// Copy makes such a copy and returns it open for reading. Closing it deletes it.
+	Copy(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error)
 	// Flush removes the bytes of deleted data from the engine's log; ErrLogInUse while readers hold it.
 	Flush(ctx context.Context) error
 	// Room returns an ErrFull while the disk has no room for writes, and an ErrReadOnly while the disk is read-only
@@ -53,16 +53,16 @@ type Space interface {
 
 // Check is the part for an engine that finds damage.
 type Check interface {
-	// Problems verifies the engine's own structures and returns at most limit problems.
-	Problems(tx Tx, limit int) ([]Problem, error)
+	// Damage verifies the engine's own structures and returns at most limit places.
+	Damage(tx Tx, limit int) ([]Damage, error)
 	// Broken returns the references to missing rows, by table and column, with at least one row each.
 	Broken(tx Tx) ([]Broken, error)
 	// Damaged reports whether an error of reading or repairing means that stored data is damaged, and not that the
 	// database is unavailable.
 	Damaged(err error) bool
-	// Reindex rebuilds the indexes of tables, in transactions of its own. On a server, Reads and Writes go on meanwhile;
+	// RebuildIndexes rebuilds the indexes of tables, in transactions of its own. On a server, Reads and Writes go on meanwhile;
 	// on a file, Writes wait.
-	Reindex(ctx context.Context) error
+	RebuildIndexes(ctx context.Context) error
 }
 
 // Encrypted is a DB whose file is encrypted under a master key of some type. Only SQLite has it: [Opening] has no key.
@@ -80,11 +80,11 @@ type Size struct {
 	Log      int64 // the engine's log
 }
 
-// Problem is damage in the engine's own structures.
-type Problem struct {
+// Damage is a damaged place in the engine's own structures.
+type Damage struct {
 	Text    string
 	Words   bool // in full text, which can be rebuilt
-	Indexes bool // in an index; see [Upkeep.Reindex]
+	Indexes bool // in an index; see [Upkeep.RebuildIndexes]
 }
 
 // Broken is a reference from some rows to missing rows.
@@ -111,12 +111,12 @@ func (u Upkeep) Backup(ctx context.Context, path string, progress func(done, tot
 	return u.File.Backup(ctx, path, progress)
 }
 
-// Snapshot is [File.Snapshot]; without a file, ErrUnsupported.
-func (u Upkeep) Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error) {
+// Copy is [File.Copy]; without a file, ErrUnsupported.
+func (u Upkeep) Copy(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error) {
 	if u.File == nil {
 		return nil, ErrUnsupported
 	}
-	return u.File.Snapshot(ctx, progress)
+	return u.File.Copy(ctx, progress)
 }
 
 // Flush is [File.Flush]; without a file, ErrUnsupported: the operator manages the log.
@@ -151,12 +151,12 @@ func (u Upkeep) Compact(ctx context.Context) error {
 	return u.Space.Compact(ctx)
 }
 
-// Problems is [Check.Problems], none where the engine does not look for any.
-func (u Upkeep) Problems(tx Tx, limit int) ([]Problem, error) {
+// Damage is [Check.Damage], none where the engine does not look for any.
+func (u Upkeep) Damage(tx Tx, limit int) ([]Damage, error) {
 	if u.Check == nil {
 		return nil, nil
 	}
-	return u.Check.Problems(Stored(tx), limit)
+	return u.Check.Damage(Stored(tx), limit)
 }
 
 // Broken is [Check.Broken], none where the engine does not look for any.
@@ -175,10 +175,10 @@ func (u Upkeep) Damaged(err error) bool {
 	return u.Check.Damaged(err)
 }
 
-// Reindex is [Check.Reindex], or ErrUnsupported.
-func (u Upkeep) Reindex(ctx context.Context) error {
+// RebuildIndexes is [Check.RebuildIndexes], or ErrUnsupported.
+func (u Upkeep) RebuildIndexes(ctx context.Context) error {
 	if u.Check == nil {
 		return ErrUnsupported
 	}
-	return u.Check.Reindex(ctx)
+	return u.Check.RebuildIndexes(ctx)
 }

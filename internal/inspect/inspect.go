@@ -257,7 +257,7 @@ func (in *inspection) find(f Finding) {
 // checkFile has the engine check its own structures: the file, indexes and full text.
 func (in *inspection) checkFile() error {
 	in.progress("file", 0, 1)
-	problems, err := in.s.DB.Upkeep().Problems(in.tx, MaxFindings)
+	problems, err := in.s.DB.Upkeep().Damage(in.tx, MaxFindings)
 	if err != nil {
 		return err
 	}

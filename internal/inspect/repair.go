@@ -66,7 +66,7 @@ func (s Store) repair(ctx context.Context, r *repairs, progress progress) error 
 func (s Store) repairSteps(ctx context.Context, r *repairs) []func() error {
 	p := &repairPlan{store: s, ctx: ctx}
 	if r.indexes {
-		p.steps = append(p.steps, func() error { return s.DB.Upkeep().Reindex(ctx) })
+		p.steps = append(p.steps, func() error { return s.DB.Upkeep().RebuildIndexes(ctx) })
 	}
 	if r.fullText {
 		p.write(func(tx db.Tx) error { return tx.Words().Clear() })

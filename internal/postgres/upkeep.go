@@ -70,13 +70,13 @@ func (d *DB) Size(tx db.Tx) (s db.Size, err error) {
 	return s, err
 }
 
-// Problems reports indexes and constraints that PostgreSQL knows to be invalid. Its pages have checksums of their own.
-func (d *DB) Problems(tx db.Tx, limit int) (problems []db.Problem, err error) {
+// Damage reports indexes and constraints that PostgreSQL knows to be invalid. Its pages have checksums of their own.
+func (d *DB) Damage(tx db.Tx, limit int) (problems []db.Damage, err error) {
 	names, err := db.Column[string](tx, `SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 		JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = current_schema() AND NOT i.indisvalid
 		ORDER BY 1 LIMIT ?`, limit)
 	for _, name := range names {
-		problems = append(problems, db.Problem{Text: fmt.Sprintf("the index %s is not valid", name), Indexes: true})
+		problems = append(problems, db.Damage{Text: fmt.Sprintf("the index %s is not valid", name), Indexes: true})
 	}
 	return problems, err
 }
@@ -124,10 +124,10 @@ func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 	return broken, nil
 }
 
-// Reindex rebuilds the indexes of all tables, one after the other, while others read and write. It waits for their
+// RebuildIndexes rebuilds the indexes of all tables, one after the other, while others read and write. It waits for their
 // transactions, such as an export. PostgreSQL leaves out indexes that are not valid, so these come first; what an
-// interrupted Reindex has left is of no use.
-func (d *DB) Reindex(ctx context.Context) error {
+// interrupted RebuildIndexes has left is of no use.
+func (d *DB) RebuildIndexes(ctx context.Context) error {
 	return d.outside(ctx, func(conn *pgx.Conn) error {
 		if d.sessions {
 			if _, err := conn.Exec(ctx, `SET lock_timeout = 0`); err != nil {

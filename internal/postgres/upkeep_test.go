@@ -113,7 +113,7 @@ func TestCallsGoOnWhileIndexesAreRebuilt(t *testing.T) {
 		}
 	}
 	rebuilt := make(chan error, 1)
-	go func() { rebuilt <- d.Reindex(t.Context()) }()
+	go func() { rebuilt <- d.RebuildIndexes(t.Context()) }()
 	calls := func() {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -194,7 +194,7 @@ func TestWhatTheServerKeepsIsNotPromised(t *testing.T) {
 	}
 	defer d.Close()
 	u := d.Upkeep()
-	_, snapshot := u.Snapshot(t.Context(), nil)
+	_, snapshot := u.Copy(t.Context(), nil)
 	for what, err := range map[string]error{"Flush": u.Flush(t.Context()), "Backup": u.Backup(t.Context(), "x", nil),
 		"Snapshot": snapshot} {
 		if !errors.Is(err, db.ErrUnsupported) {

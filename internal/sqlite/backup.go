@@ -49,8 +49,8 @@ func (d *DB) Backup(ctx context.Context, path string, progress func(done, total 
 	return full(syncFolder(filepath.Dir(path)))
 }
 
-// Snapshot makes a copy like Backup and returns it open for reading. The copy has no name, or loses it when closed.
-func (d *DB) Snapshot(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error) {
+// Copy makes a copy like Backup and returns it open for reading. The copy has no name, or loses it when closed.
+func (d *DB) Copy(ctx context.Context, progress func(done, total int)) (io.ReadCloser, error) {
 	const pattern = ".souvenir-snapshot-*"
 	dir := os.TempDir()
 	if !d.memory {
@@ -69,14 +69,14 @@ func (d *DB) Snapshot(ctx context.Context, progress func(done, total int)) (io.R
 		return nil, err
 	}
 	_ = os.Remove(part) // where open files can be removed, even a killed process does not leave it behind
-	return &SnapshotFile{f}, nil
+	return &CopiedFile{f}, nil
 }
 
-// SnapshotFile is a copy of a database. Closing it deletes it.
-type SnapshotFile struct{ *os.File }
+// CopiedFile is a copy of a database. Closing it deletes it.
+type CopiedFile struct{ *os.File }
 
 // Close deletes the copy.
-func (f *SnapshotFile) Close() error {
+func (f *CopiedFile) Close() error {
 	err := f.File.Close()
 	removeCopy(f.Name())
 	return err

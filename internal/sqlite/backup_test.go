@@ -132,18 +132,18 @@ func TestCancelledBackupLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestSnapshotIsDeletedWhenItIsClosed(t *testing.T) {
+func TestACopyIsDeletedWhenItIsClosed(t *testing.T) {
 	bothKinds(t, func(t *testing.T, db *DB) {
 		must(t, db.Write(t.Context(), insert("a")))
 		temporary := t.TempDir()
 		t.Setenv("TMPDIR", temporary)
-		f, err := db.Snapshot(t.Context(), nil)
+		f, err := db.Copy(t.Context(), nil)
 		must(t, err)
 		content, err := io.ReadAll(f)
 		must(t, err)
 		must(t, f.Close())
-		if _, err := os.Stat(f.(*SnapshotFile).Name()); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is there: %v, want fs.ErrNotExist", f.(*SnapshotFile).Name(), err)
+		if _, err := os.Stat(f.(*CopiedFile).Name()); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is there: %v, want fs.ErrNotExist", f.(*CopiedFile).Name(), err)
 		}
 		path := newFile(t)
 		must(t, os.WriteFile(path, content, 0o600))

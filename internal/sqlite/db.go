@@ -62,7 +62,7 @@ type Config struct {
 	// is new to the file.
 	Fill map[string]func(db.Tx) error
 
-	// MasterKey encrypts the file, its log and the copies that [DB.Backup] and [DB.Snapshot] make. An existing file has
+	// MasterKey encrypts the file, its log and the copies that [DB.Backup] and [DB.Copy] make. An existing file has
 	// to be encrypted with it. The zero value means files that are not encrypted.
 	MasterKey sealing.MasterKey
 

@@ -41,20 +41,20 @@ func (d *DB) Damaged(err error) bool {
 	return true
 }
 
-// Problems runs SQLite's checks of the file's structure, indexes and full text.
-func (d *DB) Problems(tx db.Tx, limit int) ([]db.Problem, error) {
+// Damage runs SQLite's checks of the file's structure, indexes and full text.
+func (d *DB) Damage(tx db.Tx, limit int) ([]db.Damage, error) {
 	lines, err := db.Column[string](tx, fmt.Sprintf(`PRAGMA integrity_check(%d)`, limit))
 	if err != nil {
 		return nil, err
 	}
-	var problems []db.Problem
+	var problems []db.Damage
 	for _, line := range lines {
 		if line == "ok" {
 			continue
 		}
 		words := strings.Contains(line, "FTS5")
 		index := strings.Contains(line, "from index ") || strings.Contains(line, "in index ")
-		problems = append(problems, db.Problem{Text: line, Words: words, Indexes: index && !words})
+		problems = append(problems, db.Damage{Text: line, Words: words, Indexes: index && !words})
 	}
 	if len(problems) > 0 {
 		return problems, nil
@@ -64,7 +64,7 @@ func (d *DB) Problems(tx db.Tx, limit int) ([]db.Problem, error) {
 
 // unreadable tries each table and index: SQLite's check accepts an empty index whose root is a page of a table, which
 // no statement can use.
-func unreadable(tx db.Tx) (problems []db.Problem, err error) {
+func unreadable(tx db.Tx) (problems []db.Damage, err error) {
 	type tree struct{ kind, name, table, sql string }
 	var trees []tree
 	err = tx.Each(func(row db.Rows) error {
@@ -87,7 +87,7 @@ func unreadable(tx db.Tx) (problems []db.Problem, err error) {
 		var n int
 		switch err := tx.QueryRow(query + ` LIMIT 1)`).Scan(&n); {
 		case errors.Is(err, db.ErrCorrupt):
-			problems = append(problems, db.Problem{Text: fmt.Sprintf("the %s %s cannot be read", t.kind, t.name),
+			problems = append(problems, db.Damage{Text: fmt.Sprintf("the %s %s cannot be read", t.kind, t.name),
 				Indexes: t.kind == "index"})
 		case err != nil:
 			return nil, err
@@ -118,8 +118,8 @@ func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 	return all, err
 }
 
-// Reindex rebuilds all indexes of the file.
-func (d *DB) Reindex(ctx context.Context) error {
+// RebuildIndexes rebuilds all indexes of the file.
+func (d *DB) RebuildIndexes(ctx context.Context) error {
 	return d.Write(ctx, func(tx db.Tx) error {
 		_, err := tx.Exec(`REINDEX`)
 		return err

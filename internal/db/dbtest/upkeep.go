@@ -34,10 +34,10 @@ func upkeep(t *testing.T, d db.DB) {
 	}
 	is(t, "Compact", u.Compact(t.Context()), unless(u.Space != nil))
 	is(t, "Flush", u.Flush(t.Context()), unless(u.File != nil))
-	is(t, "Reindex", u.Reindex(t.Context()), unless(u.Check != nil))
+	is(t, "RebuildIndexes", u.RebuildIndexes(t.Context()), unless(u.Check != nil))
 	is(t, "Scratch", db.Scratch(t.Context(), d, func(tx db.Tx) error {
-		problems, err := u.Problems(tx, 10)
-		equal(t, "problems", fmt.Sprint(problems), "[]")
+		problems, err := u.Damage(tx, 10)
+		equal(t, "damage", fmt.Sprint(problems), "[]")
 		broken, err2 := u.Broken(tx)
 		equal(t, "broken references", fmt.Sprint(broken), "[]")
 		size, err3 := u.Size(tx)
@@ -54,7 +54,7 @@ func upkeep(t *testing.T, d db.DB) {
 	}
 }
 
-// copies checks Backup and Snapshot where the engine has them.
+// copies checks Backup and Copy where the engine has them.
 func copies(t *testing.T, d db.DB) {
 	u := d.Upkeep()
 	dir := t.TempDir()
@@ -70,8 +70,8 @@ func copies(t *testing.T, d db.DB) {
 		return names
 	}
 	if err := u.Backup(t.Context(), path, nil); errors.Is(err, db.ErrUnsupported) {
-		_, err := u.Snapshot(t.Context(), nil)
-		is(t, "Snapshot without Backup", err, db.ErrUnsupported)
+		_, err := u.Copy(t.Context(), nil)
+		is(t, "Copy without Backup", err, db.ErrUnsupported)
 		equal(t, "files", fmt.Sprint(files()), "[]")
 		return
 	} else if err != nil {
@@ -82,7 +82,7 @@ func copies(t *testing.T, d db.DB) {
 		context.Canceled)
 	equal(t, "files", fmt.Sprint(files()), "[copy]")
 	last := 0
-	snapshot, err := u.Snapshot(t.Context(), func(done, total int) { last = total - done })
+	snapshot, err := u.Copy(t.Context(), func(done, total int) { last = total - done })
 	if err != nil {
 		t.Fatal(err)
 	}
