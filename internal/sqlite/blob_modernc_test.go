@@ -11,7 +11,7 @@ import (
 )
 
 // A blob has the bytes that a query returns, in the given memory if that is enough, and in the snapshot of its
-// transaction. What is no blob is left to a query.
+// transaction. Other values, and missing ones, are left to a query.
 func TestBlobsAreThoseOfQueries(t *testing.T) {
 	d := openWords(t)
 	random := rand.NewChaCha8([32]byte{1})

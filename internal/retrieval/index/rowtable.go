@@ -2,8 +2,8 @@ package index
 
 import "math/bits"
 
-// rowTable finds memories by their rows. It takes a third of a map's memory, as memories have their rows themselves, and
-// less time to fill.
+// rowTable finds memories by their rows. It takes a third of a map's memory, as memories have their rows themselves,
+// and less time to fill.
 type rowTable struct {
 	slots []*memory // a power of two; a memory is in the slot of its row, or in one of the full ones after it
 	count int
