@@ -22,15 +22,15 @@ func readBlob(raw driver.Conn, into []byte, table, column string, row int64) (bl
 	defer tls.Close()
 	place := libc.Xcalloc(tls, 1, 8)
 	defer libc.Xfree(tls, place)
-	var names [3]uintptr
-	for i, name := range [...]string{"main", table, column} {
-		var err error
-		if names[i], err = libc.CString(name); err != nil {
-			return nil, false
-		}
-		defer libc.Xfree(tls, names[i])
+	const schema = "main\x00"
+	names, err := libc.CString(schema + table + "\x00" + column)
+	if err != nil {
+		return nil, false
 	}
-	if lib.Xsqlite3_blob_open(tls, db, names[0], names[1], names[2], row, 0, place) != lib.SQLITE_OK {
+	defer libc.Xfree(tls, names)
+	tableName := names + uintptr(len(schema))
+	columnName := tableName + uintptr(len(table)+1)
+	if lib.Xsqlite3_blob_open(tls, db, names, tableName, columnName, row, 0, place) != lib.SQLITE_OK {
 		return nil, false
 	}
 	open := libc.AtomicLoadPUintptr(place)

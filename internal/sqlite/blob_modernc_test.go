@@ -19,7 +19,7 @@ func TestBlobsAreThoseOfQueries(t *testing.T) {
 	must(t, d.Write(t.Context(), func(tx base.Tx) error {
 		for i, size := range sizes {
 			data := make([]byte, size)
-			random.Read(data)
+			_, _ = random.Read(data) // it never fails
 			if _, err := tx.Exec(`INSERT INTO passage (id, memory_id, start, length, blank, vector)
 				VALUES (?, 1, 0, 1, 0, ?)`, inRange.First+int64(i), data); err != nil {
 				return err
