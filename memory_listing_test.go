@@ -34,11 +34,36 @@ func TestTheQueryOfAListHasEachOfItsFields(t *testing.T) {
 	}
 }
 
-// Pages of a listing are read in different ways, depending on how many memories match. Each page must equal the same
-// part of a plain reading of all memories.
-func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
-	longtest.Only(t)
-	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
+// listings are queries without a text, and which memories fit them.
+var listings = map[string]struct {
+	q    Query
+	fits func(Memory) bool
+}{
+	"all": {Query{}, func(Memory) bool { return true }},
+	"most": {Query{Filter: Filter{"state": Not("archived")}},
+		func(m Memory) bool { return m.State != "archived" }},
+	"a type": {Query{Filter: Filter{"event_type": "decision"}},
+		func(m Memory) bool { return m.EventType == "decision" }},
+	"a rare type": {Query{Filter: Filter{"event_type": "rare"}},
+		func(m Memory) bool { return m.EventType == "rare" }},
+	"type and state": {Query{Filter: Filter{"event_type": "fact", "state": nil}},
+		func(m Memory) bool { return m.EventType == "fact" && m.State == "" }},
+	"no type": {Query{Filter: Filter{"event_type": nil}}, func(m Memory) bool { return m.EventType == "" }},
+	"a tag":   {Query{Tags: []string{"a"}}, func(m Memory) bool { return slices.Contains(m.Tags, "a") }},
+	"not a tag": {Query{Filter: Filter{"tags": Not("a")}},
+		func(m Memory) bool { return !slices.Contains(m.Tags, "a") }},
+	"own metadata": {Query{Filter: Filter{"n": 3}},
+		func(m Memory) bool { return fmt.Sprint(m.Metadata["n"]) == "3" }},
+	"a collection": {Query{Filter: Filter{"collection_name": "two"}},
+		func(m Memory) bool { return m.Collection == "two" }},
+	"named collections": {Query{Collections: []string{"one", "three"}, Filter: Filter{"importance": "high"}},
+		func(m Memory) bool { return m.Collection != "two" && m.Importance == "high" }},
+	"nothing": {Query{Filter: Filter{"importance": "critical"}}, func(Memory) bool { return false }},
+}
+
+// addListed stores 1,200 memories in three collections, changes some, and returns all.
+func addListed(t *testing.T, s *Store) (all []Memory) {
+	t.Helper()
 	for _, name := range []string{"one", "two", "three"} {
 		if _, err := s.AddCollection(t.Context(), NewCollection{Name: name}); err != nil {
 			t.Fatal(err)
@@ -70,38 +95,22 @@ func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var all []Memory
 	for m, err := range s.Memories(t.Context(), MemoryList{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, m)
 	}
-	for name, c := range map[string]struct {
-		q    Query
-		fits func(Memory) bool
-	}{
-		"all": {Query{}, func(Memory) bool { return true }},
-		"most": {Query{Filter: Filter{"state": Not("archived")}},
-			func(m Memory) bool { return m.State != "archived" }},
-		"a type": {Query{Filter: Filter{"event_type": "decision"}},
-			func(m Memory) bool { return m.EventType == "decision" }},
-		"a rare type": {Query{Filter: Filter{"event_type": "rare"}},
-			func(m Memory) bool { return m.EventType == "rare" }},
-		"type and state": {Query{Filter: Filter{"event_type": "fact", "state": nil}},
-			func(m Memory) bool { return m.EventType == "fact" && m.State == "" }},
-		"no type": {Query{Filter: Filter{"event_type": nil}}, func(m Memory) bool { return m.EventType == "" }},
-		"a tag":   {Query{Tags: []string{"a"}}, func(m Memory) bool { return slices.Contains(m.Tags, "a") }},
-		"not a tag": {Query{Filter: Filter{"tags": Not("a")}},
-			func(m Memory) bool { return !slices.Contains(m.Tags, "a") }},
-		"own metadata": {Query{Filter: Filter{"n": 3}},
-			func(m Memory) bool { return fmt.Sprint(m.Metadata["n"]) == "3" }},
-		"a collection": {Query{Filter: Filter{"collection_name": "two"}},
-			func(m Memory) bool { return m.Collection == "two" }},
-		"named collections": {Query{Collections: []string{"one", "three"}, Filter: Filter{"importance": "high"}},
-			func(m Memory) bool { return m.Collection != "two" && m.Importance == "high" }},
-		"nothing": {Query{Filter: Filter{"importance": "critical"}}, func(Memory) bool { return false }},
-	} {
+	return all
+}
+
+// Pages of a listing are read in different ways, depending on how many memories match. Each page must equal the same
+// part of a plain reading of all memories.
+func TestPagesOfFilteredListingsMatchTheWholeList(t *testing.T) {
+	longtest.Only(t)
+	s := openWords(t, filepath.Join(t.TempDir(), "s.db"), Options{})
+	all := addListed(t, s)
+	for name, c := range listings {
 		fits := slices.DeleteFunc(slices.Clone(all), func(m Memory) bool { return !c.fits(m) })
 		for _, sort := range sortOrders[1:] {
 			slices.SortFunc(fits, func(a, b Memory) int {

@@ -140,6 +140,134 @@ func TestASnapshotRefusesWrites(t *testing.T) {
 	}
 }
 
+// cancelling is where calls are cancelled.
+type cancelling struct {
+	path     string
+	s, other *Store // on the same file
+	id       string // of a memory
+	many     []NewMemory
+	waiting  chan struct{} // receives when the embedder of s blocks
+}
+
+// locked calls a function while another process, as far as SQLite can tell, is in a write.
+func (c cancelling) locked(t *testing.T, call func() error) error {
+	var result error
+	over := errors.New("undone")
+	err := c.other.db.Write(context.Background(), func(tx db.Tx) error {
+		if _, err := tx.Exec(`UPDATE setting SET value = value`); err != nil {
+			return err
+		}
+		result = call()
+		return over
+	})
+	if !errors.Is(err, over) {
+		t.Fatalf("got %v, want %v", err, over)
+	}
+	return result
+}
+
+func soon() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 30*time.Millisecond)
+}
+
+var cancelledCalls = []struct {
+	name string
+	call func(t *testing.T, c cancelling) error
+	want error
+}{
+	{"add behind another's lock", func(t *testing.T, c cancelling) error {
+		ctx, cancel := soon()
+		defer cancel()
+		return c.locked(t, func() error { _, err := c.s.AddMemory(ctx, NewMemory{Content: "x"}); return err })
+	}, context.DeadlineExceeded},
+	{"update behind another's lock", func(t *testing.T, c cancelling) error {
+		ctx, cancel := soon()
+		defer cancel()
+		return c.locked(t, func() error {
+			_, err := c.s.UpdateMemory(ctx, c.id, MemoryUpdate{Content: content("x")})
+			return err
+		})
+	}, context.DeadlineExceeded},
+	{"delete behind another's lock", func(t *testing.T, c cancelling) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		time.AfterFunc(20*time.Millisecond, cancel)
+		return c.locked(t, func() error { return c.s.DeleteMemory(ctx, c.id) })
+	}, context.Canceled},
+	{"open behind another's lock", func(t *testing.T, c cancelling) error {
+		ctx, cancel := soon()
+		defer cancel()
+		return c.locked(t, func() error { // with a new model, there is something to write
+			opened, err := Open(ctx, c.path, &Options{Embedder: wordEmbedder("words-2")})
+			if err == nil {
+				opened.Close()
+			}
+			return err
+		})
+	}, context.DeadlineExceeded},
+	{"a long AddMemories, embedding", func(_ *testing.T, c cancelling) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		_, err := c.s.AddMemories(ctx, c.many, &BatchOptions{Progress: func(stage string, done, _ int) {
+			if stage == "embed" && done > 500 {
+				cancel()
+			}
+		}})
+		return err
+	}, context.Canceled},
+	{"a long AddMemories, storing", func(_ *testing.T, c cancelling) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		_, err := c.s.AddMemories(ctx, c.many, &BatchOptions{Progress: func(stage string, done, _ int) {
+			if stage == "store" && done < len(c.many) {
+				cancel()
+			}
+		}})
+		return err
+	}, context.Canceled},
+	{"a search whose text is being embedded", func(_ *testing.T, c cancelling) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() { <-c.waiting; cancel() }()
+		_, err := c.s.Search(ctx, Query{Text: "block this"})
+		return err
+	}, context.Canceled},
+	{"an add whose content is being embedded", func(_ *testing.T, c cancelling) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() { <-c.waiting; cancel() }()
+		_, err := c.s.AddMemory(ctx, NewMemory{Content: "block this"})
+		return err
+	}, context.Canceled},
+	{"an update whose content is being embedded", func(_ *testing.T, c cancelling) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() { <-c.waiting; cancel() }()
+		_, err := c.s.UpdateMemory(ctx, c.id, MemoryUpdate{Content: content("block this")})
+		return err
+	}, context.Canceled},
+	{"a listing between two pages", func(_ *testing.T, c cancelling) error {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		for _, err := range c.s.Memories(ctx, MemoryList{}) {
+			if err != nil {
+				return err
+			}
+			cancel()
+		}
+		return nil
+	}, context.Canceled},
+	{"searches on disk, one after the other", func(_ *testing.T, c cancelling) error {
+		ctx, cancel := soon()
+		defer cancel()
+		for {
+			if _, err := c.s.Search(ctx, Query{Text: "apple pear plum stored before"}); err != nil {
+				return err
+			}
+		}
+	}, context.DeadlineExceeded},
+}
+
 func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 	longtest.Only(t)
 	path := filepath.Join(t.TempDir(), "cancel.db")
@@ -155,123 +283,11 @@ func TestCancelledCallsEndWithTheContextsErrorAndLeaveNothing(t *testing.T) {
 	}
 	id := mustAdd(t, s, NewMemory{Content: "to be changed"}).ID
 	before := rowsOf(t, s)
-
-	// locked calls a function while another process, as far as SQLite can tell, is in a write.
-	locked := func(t *testing.T, call func() error) error {
-		var result error
-		over := errors.New("undone")
-		err := other.db.Write(context.Background(), func(tx db.Tx) error {
-			if _, err := tx.Exec(`UPDATE setting SET value = value`); err != nil {
-				return err
-			}
-			result = call()
-			return over
-		})
-		if !errors.Is(err, over) {
-			t.Fatalf("got %v, want %v", err, over)
-		}
-		return result
-	}
-	soon := func() (context.Context, context.CancelFunc) {
-		return context.WithTimeout(context.Background(), 30*time.Millisecond)
-	}
-	for _, c := range []struct {
-		name string
-		call func(t *testing.T) error
-		want error
-	}{
-		{"add behind another's lock", func(t *testing.T) error {
-			ctx, cancel := soon()
-			defer cancel()
-			return locked(t, func() error { _, err := s.AddMemory(ctx, NewMemory{Content: "x"}); return err })
-		}, context.DeadlineExceeded},
-		{"update behind another's lock", func(t *testing.T) error {
-			ctx, cancel := soon()
-			defer cancel()
-			return locked(t, func() error { _, err := s.UpdateMemory(ctx, id, MemoryUpdate{Content: content("x")}); return err })
-		}, context.DeadlineExceeded},
-		{"delete behind another's lock", func(t *testing.T) error {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			time.AfterFunc(20*time.Millisecond, cancel)
-			return locked(t, func() error { return s.DeleteMemory(ctx, id) })
-		}, context.Canceled},
-		{"open behind another's lock", func(t *testing.T) error {
-			ctx, cancel := soon()
-			defer cancel()
-			return locked(t, func() error { // with a new model, there is something to write
-				opened, err := Open(ctx, path, &Options{Embedder: wordEmbedder("words-2")})
-				if err == nil {
-					opened.Close()
-				}
-				return err
-			})
-		}, context.DeadlineExceeded},
-		{"a long AddMemories, embedding", func(*testing.T) error {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			_, err := s.AddMemories(ctx, many, &BatchOptions{Progress: func(stage string, done, _ int) {
-				if stage == "embed" && done > 500 {
-					cancel()
-				}
-			}})
-			return err
-		}, context.Canceled},
-		{"a long AddMemories, storing", func(*testing.T) error {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			_, err := s.AddMemories(ctx, many, &BatchOptions{Progress: func(stage string, done, _ int) {
-				if stage == "store" && done < len(many) {
-					cancel()
-				}
-			}})
-			return err
-		}, context.Canceled},
-		{"a search whose text is being embedded", func(*testing.T) error {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			go func() { <-waiting; cancel() }()
-			_, err := s.Search(ctx, Query{Text: "block this"})
-			return err
-		}, context.Canceled},
-		{"an add whose content is being embedded", func(*testing.T) error {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			go func() { <-waiting; cancel() }()
-			_, err := s.AddMemory(ctx, NewMemory{Content: "block this"})
-			return err
-		}, context.Canceled},
-		{"an update whose content is being embedded", func(*testing.T) error {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			go func() { <-waiting; cancel() }()
-			_, err := s.UpdateMemory(ctx, id, MemoryUpdate{Content: content("block this")})
-			return err
-		}, context.Canceled},
-		{"a listing between two pages", func(*testing.T) error {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			for _, err := range s.Memories(ctx, MemoryList{}) {
-				if err != nil {
-					return err
-				}
-				cancel()
-			}
-			return nil
-		}, context.Canceled},
-		{"searches on disk, one after the other", func(*testing.T) error {
-			ctx, cancel := soon()
-			defer cancel()
-			for {
-				if _, err := s.Search(ctx, Query{Text: "apple pear plum stored before"}); err != nil {
-					return err
-				}
-			}
-		}, context.DeadlineExceeded},
-	} {
+	where := cancelling{path: path, s: s, other: other, id: id, many: many, waiting: waiting}
+	for _, c := range cancelledCalls {
 		t.Run(c.name, func(t *testing.T) {
 			began := time.Now()
-			if err := c.call(t); !errors.Is(err, c.want) {
+			if err := c.call(t, where); !errors.Is(err, c.want) {
 				t.Errorf("error is %v, want %v", err, c.want)
 			}
 			// It should stop at once. Waiting for the lock would take twice as long.

@@ -82,79 +82,82 @@ func TestForeignFilesAreRefusedBeforeAnythingIsWritten(t *testing.T) {
 	}
 }
 
+var longID = strings.Repeat("x", 200)
+
+// badLines are lines of an export that an import refuses, with the argument and a part of the error.
+var badLines = map[string]struct{ line, argument, says string }{
+	"no JSON":          {`{"type":"memory",`, "", "not a JSON object"},
+	"a list":           {`["memory"]`, "", "JSON"},
+	"no type":          {`{"content":"x"}`, "type", "missing"},
+	"type of a number": {`{"type":7}`, "type", "string"},
+	"not UTF-8":        {"{\"type\":\"memory\",\"content\":\"\xff\"}", "line", "UTF-8"},
+	"half a key":       {`{"type":"memory","content":"x","metadata":{"\udc00":"\\ud800"}}`, "", `\udc00`},
+	"no content":       {`{"type":"memory"}`, "content", "empty"},
+	"content a number": {`{"type":"memory","content":7}`, "content", "string"},
+	"long id":          {`{"type":"memory","content":"x","id":"` + longID + `"}`, "id", "200"},
+	"long owner":       {`{"type":"memory","content":"x","owner":"` + longID + `"}`, "owner", "200"},
+	"importance":       {`{"type":"memory","content":"x","importance":"huge"}`, "importance", "huge"},
+	"in metadata":      {`{"type":"memory","content":"x","metadata":{"importance":"huge"}}`, "importance", "huge"},
+	"metadata":         {`{"type":"memory","content":"x","metadata":[]}`, "metadata", "object"},
+	"tags":             {`{"type":"memory","content":"x","tags":"a,b"}`, "tags", "list"},
+	"rule type":        {`{"type":"memory","content":"x","rule_type":"do"}`, "rule_type", "project-rule"},
+	"rule with a key": {`{"type":"memory","content":"x","event_type":"project-rule","rule_type":"do","key":"k"}`, "key",
+		"needs no key"},
+	"time": {`{"type":"memory","content":"x","created_at":"yesterday"}`, "created_at", "yesterday"},
+	"time 2": {`{"type":"memory","content":"x","updated_at":"2024-02-30T00:00:00Z"}`, "updated_at",
+		"2024-02-30"},
+	"revision 0":   {`{"type":"memory","content":"x","revision":0}`, "revision", "is 0"},
+	"revision":     {`{"type":"memory","content":"x","revision":-3}`, "revision", "-3"},
+	"revision 1.5": {`{"type":"memory","content":"x","revision":1.5}`, "revision", "whole number"},
+	"huge revision": {`{"type":"memory","content":"x","revision":9223372036854775807}`, "revision",
+		"9223372036854775807"},
+	"new project": {`{"type":"memory","content":"x","project_id":"a/b"}`, "project_id", "slash"},
+	"own vector":  {`{"type":"memory","content":"x","embedding":[1,2]}`, "embedding", "default"},
+	"embedding":   {`{"type":"memory","content":"x","embedding":"AA=="}`, "embedding", "list"},
+	"vector": {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,` +
+		`"vector":"AAA="}]}`, "vector", "float32"},
+	"vector of NaN": {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,` +
+		`"vector":"AADAfw=="}]}`, "vector", "finite"},
+	"vector, base64": {`{"type":"vectors","memory":"m","profile":"p","passages":[{"vector":"*"}]}`, "", "base64"},
+	"no profile":     {`{"type":"vectors","memory":"m"}`, "profile", "missing"},
+	"revision number": {`{"type":"revision","memory":"m","revision":0,"content":"x",` +
+		`"created_at":"2024-01-01T00:00:00Z"}`, "revision", "is 0"},
+	"revision time":    {`{"type":"revision","memory":"m","revision":1,"content":"x"}`, "created_at", "RFC 3339"},
+	"revision content": {`{"type":"revision","memory":"m","revision":1}`, "content", "empty"},
+	"revision memory":  {`{"type":"revision","revision":1,"content":"x"}`, "memory", "characters"},
+	"revision data": {`{"type":"revision","memory":"m","revision":1,"content":"x",` +
+		`"created_at":"2024-01-01T00:00:00Z","metadata":{"tags":7}}`, "tags", "list"},
+	"link":             {`{"type":"link","related_memory_ids":["x"]}`, "memory", "characters"},
+	"link time":        {`{"type":"link","memory":"x","updated_at":"x"}`, "updated_at", "RFC"},
+	"user":             {`{"type":"user"}`, "id", "missing"},
+	"user's role":      {`{"type":"user","id":"u","role":"root"}`, "role", "root"},
+	"plain password":   {`{"type":"user","id":"u","password":"secret"}`, "password", "argon2id"},
+	"collection":       {`{"type":"collection"}`, "collection_name", "missing"},
+	"own_vectors":      {`{"type":"collection","collection_name":"c","own_vectors":-1}`, "own_vectors", "-1"},
+	"own_vectors 2":    {`{"type":"collection","collection_name":"c","own_vectors":"3"}`, "own_vectors", "whole number"},
+	"project":          {`{"type":"project","project_id":"a/b","project_name":"x"}`, "project_id", "slash"},
+	"member's project": {`{"type":"member","project_id":"nowhere","user":"u","role":"reader"}`, "project_id", "nowhere"},
+	"member's role":    {`{"type":"member","project_id":"p","user":"u","role":"king"}`, "role", "king"},
+	"preference":       {`{"type":"preference","user":"u","value":[1]}`, "value", "object"},
+	"token's user": {`{"type":"token","id":"t","user":"noah","hash":"` + base64Of(strings.Repeat("h", 32)) +
+		`","scopes":[]}`, "user", "noah"},
+	"token's hash": {`{"type":"token","id":"t","user":"u","hash":"AAAA","scopes":[]}`, "hash", "32"},
+	"hash, base64": {`{"type":"token","id":"t","user":"u","hash":"*","scopes":[]}`, "hash", "base64"},
+	"token's scopes": {`{"type":"token","id":"t","user":"u","hash":"` + base64Of(strings.Repeat("h", 32)) +
+		`","scopes":{}}`, "scopes", "list"},
+	"grant's client": {`{"type":"grant","id":"g","client_id":"c","user":"u","scopes":[]}`, "client_id", "neither"},
+	"file's size": {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","size":-1,"sha256":"",` +
+		`"created_at":"","updated_at":""}`, "size", "-1"},
+	"file's name": {`{"type":"file","id":"f","filename":"../f","mime_type":"text/plain"}`, "filename",
+		"valid on every system"},
+	"file's hash": {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","sha256":"00"}`, "sha256",
+		"64"},
+}
+
 func TestBadLinesAreRefusedByNumberAndField(t *testing.T) {
 	longtest.Only(t)
-	id := strings.Repeat("x", 200)
-	lines := map[string]struct{ line, argument, says string }{
-		"no JSON":          {`{"type":"memory",`, "", "not a JSON object"},
-		"a list":           {`["memory"]`, "", "JSON"},
-		"no type":          {`{"content":"x"}`, "type", "missing"},
-		"type of a number": {`{"type":7}`, "type", "string"},
-		"not UTF-8":        {"{\"type\":\"memory\",\"content\":\"\xff\"}", "line", "UTF-8"},
-		"half a key":       {`{"type":"memory","content":"x","metadata":{"\udc00":"\\ud800"}}`, "", `\udc00`},
-		"no content":       {`{"type":"memory"}`, "content", "empty"},
-		"content a number": {`{"type":"memory","content":7}`, "content", "string"},
-		"long id":          {`{"type":"memory","content":"x","id":"` + id + `"}`, "id", "200"},
-		"long owner":       {`{"type":"memory","content":"x","owner":"` + id + `"}`, "owner", "200"},
-		"importance":       {`{"type":"memory","content":"x","importance":"huge"}`, "importance", "huge"},
-		"in metadata":      {`{"type":"memory","content":"x","metadata":{"importance":"huge"}}`, "importance", "huge"},
-		"metadata":         {`{"type":"memory","content":"x","metadata":[]}`, "metadata", "object"},
-		"tags":             {`{"type":"memory","content":"x","tags":"a,b"}`, "tags", "list"},
-		"rule type":        {`{"type":"memory","content":"x","rule_type":"do"}`, "rule_type", "project-rule"},
-		"rule with a key": {`{"type":"memory","content":"x","event_type":"project-rule","rule_type":"do","key":"k"}`, "key",
-			"needs no key"},
-		"time": {`{"type":"memory","content":"x","created_at":"yesterday"}`, "created_at", "yesterday"},
-		"time 2": {`{"type":"memory","content":"x","updated_at":"2024-02-30T00:00:00Z"}`, "updated_at",
-			"2024-02-30"},
-		"revision 0":   {`{"type":"memory","content":"x","revision":0}`, "revision", "is 0"},
-		"revision":     {`{"type":"memory","content":"x","revision":-3}`, "revision", "-3"},
-		"revision 1.5": {`{"type":"memory","content":"x","revision":1.5}`, "revision", "whole number"},
-		"huge revision": {`{"type":"memory","content":"x","revision":9223372036854775807}`, "revision",
-			"9223372036854775807"},
-		"new project": {`{"type":"memory","content":"x","project_id":"a/b"}`, "project_id", "slash"},
-		"own vector":  {`{"type":"memory","content":"x","embedding":[1,2]}`, "embedding", "default"},
-		"embedding":   {`{"type":"memory","content":"x","embedding":"AA=="}`, "embedding", "list"},
-		"vector": {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,` +
-			`"vector":"AAA="}]}`, "vector", "float32"},
-		"vector of NaN": {`{"type":"vectors","memory":"m","profile":"p","passages":[{"start":0,"length":1,` +
-			`"vector":"AADAfw=="}]}`, "vector", "finite"},
-		"vector, base64": {`{"type":"vectors","memory":"m","profile":"p","passages":[{"vector":"*"}]}`, "", "base64"},
-		"no profile":     {`{"type":"vectors","memory":"m"}`, "profile", "missing"},
-		"revision number": {`{"type":"revision","memory":"m","revision":0,"content":"x",` +
-			`"created_at":"2024-01-01T00:00:00Z"}`, "revision", "is 0"},
-		"revision time":    {`{"type":"revision","memory":"m","revision":1,"content":"x"}`, "created_at", "RFC 3339"},
-		"revision content": {`{"type":"revision","memory":"m","revision":1}`, "content", "empty"},
-		"revision memory":  {`{"type":"revision","revision":1,"content":"x"}`, "memory", "characters"},
-		"revision data": {`{"type":"revision","memory":"m","revision":1,"content":"x",` +
-			`"created_at":"2024-01-01T00:00:00Z","metadata":{"tags":7}}`, "tags", "list"},
-		"link":             {`{"type":"link","related_memory_ids":["x"]}`, "memory", "characters"},
-		"link time":        {`{"type":"link","memory":"x","updated_at":"x"}`, "updated_at", "RFC"},
-		"user":             {`{"type":"user"}`, "id", "missing"},
-		"user's role":      {`{"type":"user","id":"u","role":"root"}`, "role", "root"},
-		"plain password":   {`{"type":"user","id":"u","password":"secret"}`, "password", "argon2id"},
-		"collection":       {`{"type":"collection"}`, "collection_name", "missing"},
-		"own_vectors":      {`{"type":"collection","collection_name":"c","own_vectors":-1}`, "own_vectors", "-1"},
-		"own_vectors 2":    {`{"type":"collection","collection_name":"c","own_vectors":"3"}`, "own_vectors", "whole number"},
-		"project":          {`{"type":"project","project_id":"a/b","project_name":"x"}`, "project_id", "slash"},
-		"member's project": {`{"type":"member","project_id":"nowhere","user":"u","role":"reader"}`, "project_id", "nowhere"},
-		"member's role":    {`{"type":"member","project_id":"p","user":"u","role":"king"}`, "role", "king"},
-		"preference":       {`{"type":"preference","user":"u","value":[1]}`, "value", "object"},
-		"token's user": {`{"type":"token","id":"t","user":"noah","hash":"` + base64Of(strings.Repeat("h", 32)) +
-			`","scopes":[]}`, "user", "noah"},
-		"token's hash": {`{"type":"token","id":"t","user":"u","hash":"AAAA","scopes":[]}`, "hash", "32"},
-		"hash, base64": {`{"type":"token","id":"t","user":"u","hash":"*","scopes":[]}`, "hash", "base64"},
-		"token's scopes": {`{"type":"token","id":"t","user":"u","hash":"` + base64Of(strings.Repeat("h", 32)) +
-			`","scopes":{}}`, "scopes", "list"},
-		"grant's client": {`{"type":"grant","id":"g","client_id":"c","user":"u","scopes":[]}`, "client_id", "neither"},
-		"file's size": {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","size":-1,"sha256":"",` +
-			`"created_at":"","updated_at":""}`, "size", "-1"},
-		"file's name": {`{"type":"file","id":"f","filename":"../f","mime_type":"text/plain"}`, "filename",
-			"valid on every system"},
-		"file's hash": {`{"type":"file","id":"f","filename":"f","mime_type":"text/plain","sha256":"00"}`, "sha256",
-			"64"},
-	}
-	for _, name := range longtest.Keys(lines, 1, 5) {
-		c := lines[name]
+	for _, name := range longtest.Keys(badLines, 1, 5) {
+		c := badLines[name]
 		t.Run(name, func(t *testing.T) {
 			s := openCopy(t)
 			first := `{"type":"memory","content":"before"}`

@@ -187,69 +187,72 @@ func TestCheckFindsNothingInASoundStore(t *testing.T) {
 	}
 }
 
-func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
-	for i, c := range []struct {
-		damage     string
-		table      string
-		repairable bool
-	}{
-		{`DELETE FROM passage`, "passage", true},
-		{`DELETE FROM passage WHERE start > 0`, "passage", true},
-		{`UPDATE passage SET start = start + 3`, "passage", true},
-		{`UPDATE passage SET start = 1000000`, "passage", true},
-		{`UPDATE passage SET start = -5`, "passage", true},
-		{`UPDATE passage SET length = length - 1`, "passage", true},
-		{`UPDATE passage SET length = -1`, "passage", true},
-		{`UPDATE passage SET length = 9223372036854775807`, "passage", true},
-		{`UPDATE passage SET start = 1, length = 2`, "passage", true},
-		{`UPDATE passage SET blank = 1 - blank`, "passage", true},
-		{`UPDATE passage SET vector = x'00'`, "passage", true},
-		{`UPDATE passage SET vector = x''`, "passage", true},
-		{`UPDATE passage SET vector = CAST(zeroblob(length(vector) - 4) || x'0000c07f' AS BLOB) WHERE vector IS NOT NULL`,
-			"passage", true},
-		{`UPDATE passage SET vector = CAST(zeroblob(length(vector) - 4) || x'00000040' AS BLOB) WHERE vector IS NOT NULL`,
-			"passage", true},
-		{`UPDATE passage SET vector = NULL, profile_id = NULL`, "passage", true},
-		{`UPDATE passage SET profile_id = NULL`, "passage", true},
-		{`UPDATE passage SET profile_id = 1 WHERE blank`, "passage", true},
-		{`UPDATE passage SET profile_id = (SELECT id FROM profile WHERE model = 'own')`, "passage", true},
-		{`INSERT INTO profile (key, model, dimensions, created_at) VALUES ('k', 'old', 512, 0); UPDATE passage ` +
-			`SET profile_id = last_insert_rowid() WHERE profile_id = 1`, "passage", true},
-		{`UPDATE passage SET id = id + 1000 WHERE start = 0 AND length < 50`, "passage_text", true},
-		{`UPDATE passage SET id = id + (7 << 32) WHERE start = 0 AND length < 50`, "passage", true},
-		{`DELETE FROM passage_text`, "passage_text", true},
-		{`DELETE FROM passage_text WHERE rowid = (SELECT min(id) FROM passage)`, "passage_text", true},
-		{`INSERT INTO passage_text (rowid, content, tags) VALUES (7, 'x', '')`, "passage_text", true},
-		{`DELETE FROM passage_text WHERE rowid = (SELECT min(id) ` +
-			`FROM passage); INSERT INTO passage_text (rowid, content, tags) SELECT min(id), 'other words', '' ` +
-			`FROM passage`, "passage_text", true},
-		{`UPDATE partition SET memories = memories + 1`, "partition", true},
-		{`UPDATE partition SET passages = -3, memories = -7`, "partition", true},
-		{`UPDATE partition SET next_passage = 0`, "partition", true},
-		{`UPDATE partition SET bytes = bytes - 1`, "partition", true},
-		{`UPDATE partition SET revisions = revisions + 1`, "partition", true},
-		{`UPDATE partition SET next_passage = 0; DELETE FROM passage_text; UPDATE passage SET start = 7`, "partition", true},
-		{`INSERT INTO file_chunk (id, sha256, data) VALUES (99 << 24, x'00', x'00')`, "file_chunk", true},
+// damages are statements that damage a store, and the table in which Check finds each.
+var damages = []struct {
+	damage     string
+	table      string
+	repairable bool
+}{
+	{`DELETE FROM passage`, "passage", true},
+	{`DELETE FROM passage WHERE start > 0`, "passage", true},
+	{`UPDATE passage SET start = start + 3`, "passage", true},
+	{`UPDATE passage SET start = 1000000`, "passage", true},
+	{`UPDATE passage SET start = -5`, "passage", true},
+	{`UPDATE passage SET length = length - 1`, "passage", true},
+	{`UPDATE passage SET length = -1`, "passage", true},
+	{`UPDATE passage SET length = 9223372036854775807`, "passage", true},
+	{`UPDATE passage SET start = 1, length = 2`, "passage", true},
+	{`UPDATE passage SET blank = 1 - blank`, "passage", true},
+	{`UPDATE passage SET vector = x'00'`, "passage", true},
+	{`UPDATE passage SET vector = x''`, "passage", true},
+	{`UPDATE passage SET vector = CAST(zeroblob(length(vector) - 4) || x'0000c07f' AS BLOB) WHERE vector IS NOT NULL`,
+		"passage", true},
+	{`UPDATE passage SET vector = CAST(zeroblob(length(vector) - 4) || x'00000040' AS BLOB) WHERE vector IS NOT NULL`,
+		"passage", true},
+	{`UPDATE passage SET vector = NULL, profile_id = NULL`, "passage", true},
+	{`UPDATE passage SET profile_id = NULL`, "passage", true},
+	{`UPDATE passage SET profile_id = 1 WHERE blank`, "passage", true},
+	{`UPDATE passage SET profile_id = (SELECT id FROM profile WHERE model = 'own')`, "passage", true},
+	{`INSERT INTO profile (key, model, dimensions, created_at) VALUES ('k', 'old', 512, 0); UPDATE passage ` +
+		`SET profile_id = last_insert_rowid() WHERE profile_id = 1`, "passage", true},
+	{`UPDATE passage SET id = id + 1000 WHERE start = 0 AND length < 50`, "passage_text", true},
+	{`UPDATE passage SET id = id + (7 << 32) WHERE start = 0 AND length < 50`, "passage", true},
+	{`DELETE FROM passage_text`, "passage_text", true},
+	{`DELETE FROM passage_text WHERE rowid = (SELECT min(id) FROM passage)`, "passage_text", true},
+	{`INSERT INTO passage_text (rowid, content, tags) VALUES (7, 'x', '')`, "passage_text", true},
+	{`DELETE FROM passage_text WHERE rowid = (SELECT min(id) ` +
+		`FROM passage); INSERT INTO passage_text (rowid, content, tags) SELECT min(id), 'other words', '' ` +
+		`FROM passage`, "passage_text", true},
+	{`UPDATE partition SET memories = memories + 1`, "partition", true},
+	{`UPDATE partition SET passages = -3, memories = -7`, "partition", true},
+	{`UPDATE partition SET next_passage = 0`, "partition", true},
+	{`UPDATE partition SET bytes = bytes - 1`, "partition", true},
+	{`UPDATE partition SET revisions = revisions + 1`, "partition", true},
+	{`UPDATE partition SET next_passage = 0; DELETE FROM passage_text; UPDATE passage SET start = 7`, "partition", true},
+	{`INSERT INTO file_chunk (id, sha256, data) VALUES (99 << 24, x'00', x'00')`, "file_chunk", true},
 
-		{`UPDATE memory SET metadata = '{'`, "memory", false},
-		{`UPDATE memory SET metadata = '[]'`, "memory", false},
-		{`UPDATE memory SET metadata = 'null'`, "memory", false},
-		{`UPDATE memory SET importance = 'enormous'`, "memory", false},
-		{`UPDATE memory SET classification = 'x'`, "memory", false},
-		{`UPDATE memory SET rule_type = 'x'`, "memory", false},
-		{`UPDATE memory SET revision = 0`, "memory", false},
-		{`UPDATE memory SET content = ''`, "memory", false},
-		{`UPDATE memory SET content = CAST(x'ff' AS TEXT)`, "memory", false},
-		{`UPDATE memory_tag SET tag = CAST(x'ff' AS TEXT) WHERE position = 0`, "memory", false},
-		{`UPDATE memory_revision SET attributes = 'x'`, "memory_revision", false},
-		{`UPDATE memory_revision SET attributes = '{"importance":7}'`, "memory_revision", false},
-		{`UPDATE memory_revision SET revision = revision + 100`, "memory_revision", false},
-		{`UPDATE memory_revision SET content = CAST(x'ff' AS TEXT)`, "memory_revision", false},
-		{`UPDATE file SET size = 9`, "file", false},
-		{`UPDATE file SET sha256 = x'00'`, "file", false},
-		{`UPDATE file_chunk SET data = x'64' WHERE id & 1 = 0`, "file_chunk", false},
-		{`DELETE FROM file_chunk WHERE id & 1 = 0`, "file_chunk", false},
-	} {
+	{`UPDATE memory SET metadata = '{'`, "memory", false},
+	{`UPDATE memory SET metadata = '[]'`, "memory", false},
+	{`UPDATE memory SET metadata = 'null'`, "memory", false},
+	{`UPDATE memory SET importance = 'enormous'`, "memory", false},
+	{`UPDATE memory SET classification = 'x'`, "memory", false},
+	{`UPDATE memory SET rule_type = 'x'`, "memory", false},
+	{`UPDATE memory SET revision = 0`, "memory", false},
+	{`UPDATE memory SET content = ''`, "memory", false},
+	{`UPDATE memory SET content = CAST(x'ff' AS TEXT)`, "memory", false},
+	{`UPDATE memory_tag SET tag = CAST(x'ff' AS TEXT) WHERE position = 0`, "memory", false},
+	{`UPDATE memory_revision SET attributes = 'x'`, "memory_revision", false},
+	{`UPDATE memory_revision SET attributes = '{"importance":7}'`, "memory_revision", false},
+	{`UPDATE memory_revision SET revision = revision + 100`, "memory_revision", false},
+	{`UPDATE memory_revision SET content = CAST(x'ff' AS TEXT)`, "memory_revision", false},
+	{`UPDATE file SET size = 9`, "file", false},
+	{`UPDATE file SET sha256 = x'00'`, "file", false},
+	{`UPDATE file_chunk SET data = x'64' WHERE id & 1 = 0`, "file_chunk", false},
+	{`DELETE FROM file_chunk WHERE id & 1 = 0`, "file_chunk", false},
+}
+
+func TestCheckFindsDamageAndRepairMendsIt(t *testing.T) {
+	for i, c := range damages {
 		if !longtest.Part(i, 1, 24) {
 			continue
 		}

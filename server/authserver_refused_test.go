@@ -20,84 +20,91 @@ import (
 	"github.com/souvenir-ai/souvenir/server"
 )
 
+// A refusedCode changes a valid request for tokens.
+type refusedCode struct {
+	app    *servertest.App
+	change func(form url.Values)
+	status int
+	code   string
+	has    string
+	after  int // status of the valid exchange afterwards
+}
+
+func refusedCodes(app, other, local *servertest.App) map[string]refusedCode {
+	return map[string]refusedCode{
+		"a wrong secret": {app, func(f url.Values) { f.Set("client_secret", "wrong") }, 401, "invalid_client",
+			"Invalid client", 200},
+		"no secret": {app, func(f url.Values) { f.Del("client_secret") }, 401, "invalid_client",
+			"Invalid client", 200},
+		"an unknown client": {app, func(f url.Values) { f.Set("client_id", "noah") }, 401, "invalid_client",
+			"Invalid client", 200},
+		"no client": {app, func(f url.Values) { f.Del("client_id"); f.Del("client_secret") }, 401,
+			"invalid_client", "Invalid client: client_id is missing", 200},
+		"a secret alone": {app, func(f url.Values) { f.Del("client_id") }, 401, "invalid_client", "Invalid client",
+			200},
+		"another client": {app, func(f url.Values) { f.Set("client_id", other.ID); f.Del("client_secret") }, 400,
+			"invalid_grant", "Invalid authorization code", 200},
+		"an unknown code": {app, func(f url.Values) { f.Set("code", "guessed") }, 400, "invalid_grant",
+			"Invalid authorization code", 200},
+		"no code": {app, func(f url.Values) { f.Del("code") }, 400, "invalid_request", "code is missing",
+			200},
+		"no grant type": {app, func(f url.Values) { f.Del("grant_type") }, 400, "invalid_request",
+			"grant_type is missing", 200},
+		"another grant type": {app, func(f url.Values) { f.Set("grant_type", "password") }, 400,
+			"unsupported_grant_type", "password", 200},
+		"a redirect with more": {app, func(f url.Values) { f.Set("redirect_uri", servertest.Callback+"/more") }, 400,
+			"invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect with less": {app, func(f url.Values) {
+			f.Set("redirect_uri", strings.TrimSuffix(servertest.Callback,
+				"k"))
+		},
+			400, "invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect in capitals": {app, func(f url.Values) { f.Set("redirect_uri", strings.ToUpper(servertest.Callback)) },
+			400,
+			"invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect with a port": {app, func(f url.Values) { f.Set("redirect_uri", "https://app.example:443/callback") },
+			400, "invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect with a query": {app, func(f url.Values) { f.Set("redirect_uri", servertest.Callback+"?a=b") }, 400,
+			"invalid_grant", "Invalid redirect_uri", 200},
+		"a redirect and fragment": {app, func(f url.Values) { f.Set("redirect_uri", servertest.Callback+"#a") }, 400,
+			"invalid_grant",
+			"Invalid redirect_uri", 200},
+		"another loopback port": {local, func(f url.Values) { f.Set("redirect_uri", "http://127.0.0.1:4001/callback") },
+			400, "invalid_grant", "Invalid redirect_uri", 200},
+		"another resource": {app, func(f url.Values) { f.Set("resource", "https://elsewhere.example/mcp") }, 400,
+			"invalid_target", "elsewhere.example", 200},
+		"two resources": {app, func(f url.Values) {
+			f["resource"] = []string{servertest.PublicAt, servertest.PublicAt +
+				"/mcp"}
+		}, 400,
+			"invalid_target", "resource", 200},
+		"a parameter twice": {app, func(f url.Values) { f.Add("code", "another") }, 400, "invalid_request", "code",
+			200},
+		"an unknown one twice": {app, func(f url.Values) { f["x"] = []string{"1", "2"} }, 400, "invalid_request", "'x'",
+			200},
+		"a wrong verifier": {app, func(f url.Values) { f.Set("code_verifier", strings.Repeat("x", 43)) }, 400,
+			"invalid_grant", "code_verifier", 400},
+		"no verifier": {other, func(f url.Values) { f.Del("code_verifier") }, 400, "invalid_grant",
+			"code_verifier", 400},
+		"a verifier of one less": {other, func(f url.Values) { f.Set("code_verifier", servertest.AppVerifier[1:]) }, 400,
+			"invalid_grant", "code_verifier", 400},
+		"a verifier with a line": {app, func(f url.Values) { f.Set("code_verifier", servertest.AppVerifier+"\n") }, 400,
+			"invalid_grant", "code_verifier", 400},
+		"a code with a space": {app, func(f url.Values) { f.Set("code", f.Get("code")+" ") }, 400, "invalid_grant",
+			"Invalid authorization code", 200},
+		"a code that is a refresh": {app,
+			func(f url.Values) { f.Set("grant_type", "refresh_token"); f.Set("refresh_token", f.Get("code")) }, 400,
+			"invalid_grant", "Invalid refresh_token", 200},
+	}
+}
+
 // What thieves and faulty clients send to the token endpoint: their answer, and whether the code is still valid for its
 // owner afterwards. A mistake that only the owner can make leaves the code valid. Evidence of theft revokes it.
 func TestRefusedCodes(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	app, other := w.Register("client_secret_basic"), w.Register("none")
 	local := w.Register("none", "http://127.0.0.1:4000/callback")
-	for name, c := range map[string]struct {
-		app    *servertest.App
-		change func(form url.Values)
-		status int
-		code   string
-		has    string
-		after  int // status of the valid exchange afterwards
-	}{
-		"a wrong secret": {&app, func(f url.Values) { f.Set("client_secret", "wrong") }, 401, "invalid_client",
-			"Invalid client", 200},
-		"no secret": {&app, func(f url.Values) { f.Del("client_secret") }, 401, "invalid_client",
-			"Invalid client", 200},
-		"an unknown client": {&app, func(f url.Values) { f.Set("client_id", "noah") }, 401, "invalid_client",
-			"Invalid client", 200},
-		"no client": {&app, func(f url.Values) { f.Del("client_id"); f.Del("client_secret") }, 401,
-			"invalid_client", "Invalid client: client_id is missing", 200},
-		"a secret alone": {&app, func(f url.Values) { f.Del("client_id") }, 401, "invalid_client", "Invalid client",
-			200},
-		"another client": {&app, func(f url.Values) { f.Set("client_id", other.ID); f.Del("client_secret") }, 400,
-			"invalid_grant", "Invalid authorization code", 200},
-		"an unknown code": {&app, func(f url.Values) { f.Set("code", "guessed") }, 400, "invalid_grant",
-			"Invalid authorization code", 200},
-		"no code": {&app, func(f url.Values) { f.Del("code") }, 400, "invalid_request", "code is missing",
-			200},
-		"no grant type": {&app, func(f url.Values) { f.Del("grant_type") }, 400, "invalid_request",
-			"grant_type is missing", 200},
-		"another grant type": {&app, func(f url.Values) { f.Set("grant_type", "password") }, 400,
-			"unsupported_grant_type", "password", 200},
-		"a redirect with more": {&app, func(f url.Values) { f.Set("redirect_uri", servertest.Callback+"/more") }, 400,
-			"invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect with less": {&app, func(f url.Values) {
-			f.Set("redirect_uri", strings.TrimSuffix(servertest.Callback,
-				"k"))
-		},
-			400, "invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect in capitals": {&app, func(f url.Values) { f.Set("redirect_uri", strings.ToUpper(servertest.Callback)) },
-			400,
-			"invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect with a port": {&app, func(f url.Values) { f.Set("redirect_uri", "https://app.example:443/callback") },
-			400, "invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect with a query": {&app, func(f url.Values) { f.Set("redirect_uri", servertest.Callback+"?a=b") }, 400,
-			"invalid_grant", "Invalid redirect_uri", 200},
-		"a redirect and fragment": {&app, func(f url.Values) { f.Set("redirect_uri", servertest.Callback+"#a") }, 400,
-			"invalid_grant",
-			"Invalid redirect_uri", 200},
-		"another loopback port": {&local, func(f url.Values) { f.Set("redirect_uri", "http://127.0.0.1:4001/callback") },
-			400, "invalid_grant", "Invalid redirect_uri", 200},
-		"another resource": {&app, func(f url.Values) { f.Set("resource", "https://elsewhere.example/mcp") }, 400,
-			"invalid_target", "elsewhere.example", 200},
-		"two resources": {&app, func(f url.Values) {
-			f["resource"] = []string{servertest.PublicAt, servertest.PublicAt +
-				"/mcp"}
-		}, 400,
-			"invalid_target", "resource", 200},
-		"a parameter twice": {&app, func(f url.Values) { f.Add("code", "another") }, 400, "invalid_request", "code",
-			200},
-		"an unknown one twice": {&app, func(f url.Values) { f["x"] = []string{"1", "2"} }, 400, "invalid_request", "'x'",
-			200},
-		"a wrong verifier": {&app, func(f url.Values) { f.Set("code_verifier", strings.Repeat("x", 43)) }, 400,
-			"invalid_grant", "code_verifier", 400},
-		"no verifier": {&other, func(f url.Values) { f.Del("code_verifier") }, 400, "invalid_grant",
-			"code_verifier", 400},
-		"a verifier of one less": {&other, func(f url.Values) { f.Set("code_verifier", servertest.AppVerifier[1:]) }, 400,
-			"invalid_grant", "code_verifier", 400},
-		"a verifier with a line": {&app, func(f url.Values) { f.Set("code_verifier", servertest.AppVerifier+"\n") }, 400,
-			"invalid_grant", "code_verifier", 400},
-		"a code with a space": {&app, func(f url.Values) { f.Set("code", f.Get("code")+" ") }, 400, "invalid_grant",
-			"Invalid authorization code", 200},
-		"a code that is a refresh": {&app,
-			func(f url.Values) { f.Set("grant_type", "refresh_token"); f.Set("refresh_token", f.Get("code")) }, 400,
-			"invalid_grant", "Invalid refresh_token", 200},
-	} {
+	for name, c := range refusedCodes(&app, &other, &local) {
 		t.Run(name, func(t *testing.T) {
 			code := w.AuthorizeWrites(*c.app)
 			form := c.app.CodeForm(code)

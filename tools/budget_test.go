@@ -12,6 +12,52 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
+// A budgeted call returns at most so many bytes, with warnings that contain the texts in says, or without any.
+type budgeted struct {
+	tool, arguments string
+	most            int
+	says            []string
+}
+
+func (c budgeted) check(t *testing.T, set *tools.Set) {
+	t.Helper()
+	result, err := set.Call(t.Context(), c.tool, json.RawMessage(c.arguments))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s %s: %d bytes", c.tool, c.arguments, len(encoded))
+	var got struct {
+		Warnings []string
+		Related  []struct{ Truncated bool } `json:"related_memories"`
+		Memories []struct{ Truncated bool }
+	}
+	if err := json.Unmarshal(encoded, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(encoded) > c.most || len(c.says) == 0 && len(got.Warnings) > 0 {
+		t.Errorf("%s %s: %d bytes, at most %d are wanted; warnings %q", c.tool, c.arguments, len(encoded), c.most,
+			got.Warnings)
+	}
+	for _, part := range c.says {
+		if !strings.Contains(strings.Join(got.Warnings, "; "), part) {
+			t.Errorf("%s %s: got the warnings %q, want one that contains %q", c.tool, c.arguments, got.Warnings, part)
+		}
+	}
+	if len(c.says) > 2 && len(got.Related)+len(got.Memories) < 10 {
+		t.Errorf("%s %s shows %d memories only, want at least 10", c.tool, c.arguments,
+			len(got.Related)+len(got.Memories))
+	}
+	for _, m := range append(got.Related, got.Memories...) {
+		if m.Truncated != (len(c.says) > 0) {
+			t.Errorf("%s %s: a memory is truncated: %v, want %v", c.tool, c.arguments, m.Truncated, (len(c.says) > 0))
+		}
+	}
+}
+
 func TestMainMemoryAndModuleStateFitABudget(t *testing.T) {
 	longtest.Only(t)
 	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Embedder: storetest.Words{}})
@@ -36,11 +82,7 @@ func TestMainMemoryAndModuleStateFitABudget(t *testing.T) {
 			EventType: fmt.Sprint("type ", i)})
 	}
 	set := tools.New(store, nil)
-	for _, c := range []struct {
-		tool, arguments string
-		most            int
-		says            []string
-	}{
+	for _, c := range []budgeted{
 		{"get_project_main_memory", `{"project_id": "p"}`, 4 * souvenir.DefaultTokenBudget,
 			[]string{"main memory is shortened", main, "of 300", "linked directly", "related_memory_ids"}},
 		{"get_project_main_memory", `{"project_id": "p", "token_budget": 500}`, 4 * 700,
@@ -53,41 +95,7 @@ func TestMainMemoryAndModuleStateFitABudget(t *testing.T) {
 		{"get_module_state", `{"project_id": "p", "module_name": "parser", "limit": 2, "token_budget": 100000}`, 1 << 20,
 			nil},
 	} {
-		result, err := set.Call(t.Context(), c.tool, json.RawMessage(c.arguments))
-		if err != nil {
-			t.Fatal(err)
-		}
-		encoded, err := json.Marshal(result)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s %s: %d bytes", c.tool, c.arguments, len(encoded))
-		var got struct {
-			Warnings []string
-			Related  []struct{ Truncated bool } `json:"related_memories"`
-			Memories []struct{ Truncated bool }
-		}
-		if err := json.Unmarshal(encoded, &got); err != nil {
-			t.Fatal(err)
-		}
-		if len(encoded) > c.most || len(c.says) == 0 && len(got.Warnings) > 0 {
-			t.Errorf("%s %s: %d bytes, at most %d are wanted; warnings %q", c.tool, c.arguments, len(encoded), c.most,
-				got.Warnings)
-		}
-		for _, part := range c.says {
-			if !strings.Contains(strings.Join(got.Warnings, "; "), part) {
-				t.Errorf("%s %s: got the warnings %q, want one that contains %q", c.tool, c.arguments, got.Warnings, part)
-			}
-		}
-		if len(c.says) > 2 && len(got.Related)+len(got.Memories) < 10 {
-			t.Errorf("%s %s shows %d memories only, want at least 10", c.tool, c.arguments,
-				len(got.Related)+len(got.Memories))
-		}
-		for _, m := range append(got.Related, got.Memories...) {
-			if m.Truncated != (len(c.says) > 0) {
-				t.Errorf("%s %s: a memory is truncated: %v, want %v", c.tool, c.arguments, m.Truncated, (len(c.says) > 0))
-			}
-		}
+		c.check(t, set)
 	}
 	if _, err := set.Call(t.Context(), "get_module_state",
 		json.RawMessage(`{"module_name": "x", "token_budget": 10}`)); err == nil {

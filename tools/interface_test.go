@@ -37,79 +37,82 @@ func join(parts ...[]string) (all []string) {
 	return all
 }
 
+func collectionFields(at string) []string {
+	return []string{at + "collection_name string", at + "description string", at + "vector_size number",
+		at + "memory_count number", at + "created_at time", at + "updated_at time", at + "embedder string"}
+}
+
+var progressFields = []string{"progress.done number", "progress.total number"}
+
+// interfaceResults are calls with the fields of their results, each with its type.
+var interfaceResults = []struct {
+	tool, args string
+	fields     []string
+}{
+	{"create_collection", `{"collection_name": "new"}`, collectionFields("")},
+	{"list_collections", ``, join([]string{"collections array"}, collectionFields("collections.0."))},
+	{"memory", `{"action": "get_context", "query": "granite", "project_name": "Bridge"}`, join(
+		[]string{"identity object?", "conversation_memory_id string?", "related_memories array", "get_context_do_dont array",
+			"get_context_do_dont.0 string",
+			"general_do_dont array", "project_do_dont array?", "project_rules object", "project_rules.do object?",
+			"project_rules.dont object?", "project_rules.todo object?",
+			"project_rules.do.id uuid", "project_rules.do.content string", "project_rules.do.metadata.rule_type string",
+			"project_rules.todo.metadata.rule_type string"},
+		memoryFields("identity"), memoryFields("related_memories.0"), memoryFields("general_do_dont.0"),
+		memoryFields("project_do_dont.0"))},
+	{"memory", `{"action": "get_context"}`,
+		[]string{"project_do_dont null", "project_rules absent", "identity object", "related_memories array"}},
+	{"memory", `{"action": "store", "content": "x"}`,
+		[]string{"id uuid", "collection_name string", "created_at time", "revision number", "similar array",
+			"indexed boolean"}},
+	{"memory", `{"action": "store", "content": "The pillars are of granite."}`,
+		[]string{"similar.0.id uuid", "similar.0.score number"}},
+	{"memory", `{"action": "search", "query": "granite", "include_files": true, "filter": {"id": "{main}"}}`, join(
+		[]string{"results array", "results.0.collection_name string", "results.0.memories array", "offset number",
+			"limit number", "sort_order string", "total number", "has_more boolean", "warnings array",
+			"results.0.memories.0.id uuid", "results.0.memories.0.content string", "results.0.memories.0.metadata object",
+			"results.0.memories.0.score number", "results.0.memories.0.rank number",
+			"results.0.memories.0.created_at time", "results.0.memories.0.updated_at time", "results.0.memories.0.files array",
+			"results.0.memories.0.file_count number"},
+		summaryFields("results.0.memories.0.files.0"))},
+	{"memory", `{"action": "search", "collection_name": "empty"}`,
+		[]string{"results array", "offset number", "limit number", "sort_order string", "total number", "has_more boolean",
+			"warnings array"}},
+	{"memory", `{"action": "retrieve", "id": "{main}"}`,
+		join([]string{"result string", "memory object", "files array"}, memoryFields("memory"), summaryFields("files.0"))},
+	{"memory", `{"action": "update", "id": "{main}", "content": "x"}`,
+		[]string{"id uuid", "collection_name string", "revision number", "updated_at time", "metadata object",
+			"indexed boolean"}},
+	{"memory", `{"action": "delete", "id": "{main}"}`, []string{"id uuid", "deleted boolean"}},
+	{"rules", `{"action": "store", "rule_type": "do", "content": "x"}`,
+		join([]string{"id uuid", "created boolean", "updated boolean", "revision number", "memory object"},
+			memoryFields("memory"))},
+	{"todo", `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## ` +
+		`Tasks\n## Gaps\n"}`,
+		join([]string{"id uuid", "created boolean", "updated boolean", "revision number"}, progressFields,
+			memoryFields("memory"))},
+	{"todo", `{"action": "update_section", "project_id": "p-bridge", "section": "plan", "content": "x"}`,
+		join([]string{"id uuid", "created boolean", "updated boolean", "revision number"}, progressFields,
+			memoryFields("memory"))},
+	{"todo", `{"action": "complete", "project_id": "p-bridge", "task_id": "T2"}`,
+		join([]string{"id uuid", "task.id string", "task.text string", "task.done boolean", "already_completed boolean",
+			"next_task object?", "revision number"}, progressFields)},
+	{"get_project_main_memory", `{"project_id": "p-bridge"}`,
+		join([]string{"project.project_id string", "project.project_name string", "files array", "related_memories array",
+			"related_memories.0.depth number", "related_memories.0.path array"}, memoryFields("memory"), fileFields("files.0."),
+			memoryFields("related_memories.0"))},
+	{"get_module_state", `{"module_name": "pillars"}`,
+		join([]string{"module_name string", "memories array", "files array", "summary object", "summary.total number",
+			"summary.by_event_type object",
+			"summary.by_state object", "summary.newest array", "summary.newest.0.id uuid", "summary.open_tasks array"},
+			memoryFields("memories.0"), fileFields("files.0."))},
+	{"upload_document", `{"file_id": "{loose}", "memory_id": "{main}"}`, fileFields("")},
+	{"upload_document", `{"filename": "a.txt", "content": "x"}`, fileFields("")},
+}
+
 // Each result has the fields of the interface and the design, with their types; a question mark allows null.
 func TestResultsHaveTheFieldsOfTheInterface(t *testing.T) {
-	collection := []string{"collection_name string", "description string", "vector_size number", "memory_count number",
-		"created_at time", "updated_at time", "embedder string"}
-	var listed []string
-	for _, f := range collection {
-		listed = append(listed, "collections.0."+f)
-	}
-	progress := []string{"progress.done number", "progress.total number"}
-	for i, c := range []struct {
-		tool, args string
-		fields     []string
-	}{
-		{"create_collection", `{"collection_name": "new"}`, collection},
-		{"list_collections", ``, join([]string{"collections array"}, listed)},
-		{"memory", `{"action": "get_context", "query": "granite", "project_name": "Bridge"}`, join(
-			[]string{"identity object?", "conversation_memory_id string?", "related_memories array", "get_context_do_dont array",
-				"get_context_do_dont.0 string",
-				"general_do_dont array", "project_do_dont array?", "project_rules object", "project_rules.do object?",
-				"project_rules.dont object?", "project_rules.todo object?",
-				"project_rules.do.id uuid", "project_rules.do.content string", "project_rules.do.metadata.rule_type string",
-				"project_rules.todo.metadata.rule_type string"},
-			memoryFields("identity"), memoryFields("related_memories.0"), memoryFields("general_do_dont.0"),
-			memoryFields("project_do_dont.0"))},
-		{"memory", `{"action": "get_context"}`,
-			[]string{"project_do_dont null", "project_rules absent", "identity object", "related_memories array"}},
-		{"memory", `{"action": "store", "content": "x"}`,
-			[]string{"id uuid", "collection_name string", "created_at time", "revision number", "similar array",
-				"indexed boolean"}},
-		{"memory", `{"action": "store", "content": "The pillars are of granite."}`,
-			[]string{"similar.0.id uuid", "similar.0.score number"}},
-		{"memory", `{"action": "search", "query": "granite", "include_files": true, "filter": {"id": "{main}"}}`, join(
-			[]string{"results array", "results.0.collection_name string", "results.0.memories array", "offset number",
-				"limit number", "sort_order string", "total number", "has_more boolean", "warnings array",
-				"results.0.memories.0.id uuid", "results.0.memories.0.content string", "results.0.memories.0.metadata object",
-				"results.0.memories.0.score number", "results.0.memories.0.rank number",
-				"results.0.memories.0.created_at time", "results.0.memories.0.updated_at time", "results.0.memories.0.files array",
-				"results.0.memories.0.file_count number"},
-			summaryFields("results.0.memories.0.files.0"))},
-		{"memory", `{"action": "search", "collection_name": "empty"}`,
-			[]string{"results array", "offset number", "limit number", "sort_order string", "total number", "has_more boolean",
-				"warnings array"}},
-		{"memory", `{"action": "retrieve", "id": "{main}"}`,
-			join([]string{"result string", "memory object", "files array"}, memoryFields("memory"), summaryFields("files.0"))},
-		{"memory", `{"action": "update", "id": "{main}", "content": "x"}`,
-			[]string{"id uuid", "collection_name string", "revision number", "updated_at time", "metadata object",
-				"indexed boolean"}},
-		{"memory", `{"action": "delete", "id": "{main}"}`, []string{"id uuid", "deleted boolean"}},
-		{"rules", `{"action": "store", "rule_type": "do", "content": "x"}`,
-			join([]string{"id uuid", "created boolean", "updated boolean", "revision number", "memory object"},
-				memoryFields("memory"))},
-		{"todo", `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## ` +
-			`Tasks\n## Gaps\n"}`,
-			join([]string{"id uuid", "created boolean", "updated boolean", "revision number"}, progress,
-				memoryFields("memory"))},
-		{"todo", `{"action": "update_section", "project_id": "p-bridge", "section": "plan", "content": "x"}`,
-			join([]string{"id uuid", "created boolean", "updated boolean", "revision number"}, progress,
-				memoryFields("memory"))},
-		{"todo", `{"action": "complete", "project_id": "p-bridge", "task_id": "T2"}`,
-			join([]string{"id uuid", "task.id string", "task.text string", "task.done boolean", "already_completed boolean",
-				"next_task object?", "revision number"}, progress)},
-		{"get_project_main_memory", `{"project_id": "p-bridge"}`,
-			join([]string{"project.project_id string", "project.project_name string", "files array", "related_memories array",
-				"related_memories.0.depth number", "related_memories.0.path array"}, memoryFields("memory"), fileFields("files.0."),
-				memoryFields("related_memories.0"))},
-		{"get_module_state", `{"module_name": "pillars"}`,
-			join([]string{"module_name string", "memories array", "files array", "summary object", "summary.total number",
-				"summary.by_event_type object",
-				"summary.by_state object", "summary.newest array", "summary.newest.0.id uuid", "summary.open_tasks array"},
-				memoryFields("memories.0"), fileFields("files.0."))},
-		{"upload_document", `{"file_id": "{loose}", "memory_id": "{main}"}`, fileFields("")},
-		{"upload_document", `{"filename": "a.txt", "content": "x"}`, fileFields("")},
-	} {
+	for i, c := range interfaceResults {
 		if !longtest.Part(i, 1, 3) {
 			continue
 		}

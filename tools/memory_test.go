@@ -215,139 +215,143 @@ func TestMemoryRetrieve(t *testing.T) {
 	})
 }
 
-func TestMemorySearch(t *testing.T) {
-	all := map[string]any{"offset": 0, "limit": 7, "warnings": []any{}}
-	with := func(more map[string]any) map[string]any {
-		for key, value := range all {
-			if _, ok := more[key]; !ok {
-				more[key] = value
-			}
+// page adds the fields that every answer of a search has, unless they are given.
+func page(fields map[string]any) map[string]any {
+	for key, value := range map[string]any{"offset": 0, "limit": 7, "warnings": []any{}} {
+		if _, ok := fields[key]; !ok {
+			fields[key] = value
 		}
-		return more
 	}
-	runScenarios(t, []scenario{
-		{
-			name: "by relevance", tool: "memory",
-			args: `{"action": "search", "query": "what are the pillars made of", "limit": 1}`,
-			want: with(map[string]any{
-				"limit": 1, "sort_order": "relevance", "has_more": true, "results.0.collection_name": "work",
-				"results.0.owner": nil, "results.1": nil,
-				"results.0.memories.0.id": "{pillars}", "results.0.memories.0.content": "The pillars are of granite.",
-				"results.0.memories.0.rank":     1,
-				"results.0.memories.0.revision": nil, "results.0.memories.0.files": []any{}, "results.0.memories.0.file_count": nil,
-				"results.0.memories.0.metadata.tags": []any{"pillars", "stone"},
-			}),
-		},
-		{
-			name: "without a query", tool: "memory", args: `{"action": "search", "project_id": "p-vault"}`,
-			want: with(map[string]any{"sort_order": "updated_at_desc", "total": 1, "has_more": false,
-				"results.0.memories.0.score": 0}),
-		},
-		{
-			name: "files are counted", tool: "memory", args: `{"action": "search", "filter": {"id": "{main}"}}`,
-			want: with(map[string]any{"results.0.memories.0.file_count": 1, "results.0.memories.0.files": []any{}}),
-		},
-		{
-			name: "files are listed", tool: "memory",
-			args: `{"action": "search", "filter": {"id": "{main}"}, "include_files": true}`,
-			want: with(map[string]any{"results.0.memories.0.files.0": map[string]any{"id": "{plan}", "filename": "plan.txt",
-				"mime_type": "text/plain; charset=utf-8", "size": 13}}),
-		},
-		{
-			name: "scores are explained", tool: "memory",
-			args: `{"action": "search", "query": "pillars of granite", "limit": 1, "explain": true}`,
-			want: with(map[string]any{"results.0.memories.0.id": "{pillars}", "results.0.memories.0.explanation.lenders": nil,
-				"limit": 1, "results.0.memories.0.explanation.words.gain": 0.152,
-				"results.0.memories.0.explanation.late_interaction.value": 1}),
-		},
-		{
-			name: "scores are not explained unless that is asked for", tool: "memory",
-			args: `{"action": "search", "query": "pillars of granite", "limit": 1}`,
-			want: with(map[string]any{"limit": 1, "results.0.memories.0.explanation": nil}),
-		},
-		{
-			name: "what is probably about the query", tool: "memory",
-			args: `{"action": "search", "query": "what are the pillars made of", "min_score": 0.5}`,
-			want: with(map[string]any{"total": 1, "sort_order": "relevance", "results.0.memories.0.id": "{pillars}",
-				"results.0.memories.0.confidence": 0.99, "results.1": nil}),
-		},
-		{
-			name: "nothing is sure enough", tool: "memory",
-			args: `{"action": "search", "query": "what are the pillars made of", "min_score": "1"}`,
-			want: with(map[string]any{"total": 0, "sort_order": "relevance", "results": []any{}}),
-		},
-		{
-			name: "confidence is only shown on request", tool: "memory",
-			args: `{"action": "search", "query": "pillars of granite", "limit": 1}`,
-			want: with(map[string]any{"limit": 1, "results.0.memories.0.confidence": nil}),
-		},
-		{
-			name: "an empty collection", tool: "memory",
-			args: `{"action": "search", "collection_name": "empty", "query": "granite"}`,
-			want: with(map[string]any{"results": []any{}, "total": 0, "has_more": false, "sort_order": "relevance"}),
-		},
-		{name: "an unknown collection", tool: "memory", args: `{"action": "search", "collection_name": "emty"}`,
-			kind: notFound, argument: "collection_name", says: []string{`did you mean "empty"?`}},
-		{
-			name: "an unknown project", tool: "memory", args: `{"action": "search", "filter": {"project_name": "nowhere"}}`,
-			want: map[string]any{"results": []any{}, "total": 0}, says: []string{"nowhere"},
-		},
-		{
-			name: "a project in the filter", tool: "memory",
-			args: `{"action": "search", "filter": {"project_name": "Bridge", "event_type": "project-main"}}`,
-			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{main}"}),
-		},
-		{
-			name: "a project as an argument wins over the one in the filter", tool: "memory",
-			args: `{"action": "search", "project_id": "p-vault", "filter": {"project_name": "Bridge"}}`,
-			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{vault}"}),
-		},
-		{
-			name: "projects by condition", tool: "memory",
-			args: `{"action": "search", "filter": {"project_id": {"in": ["p-vault", "p-none"]}}}`,
-			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{vault}"}),
-		},
-		{
-			name: "a project and its id that disagree", tool: "memory",
-			args: `{"action": "search", "project_id": "p-vault", "project_name": "Bridge"}`,
-			kind: invalid, argument: "project_name", says: []string{"disagree"},
-		},
-		{
-			name: "known keys as arguments", tool: "memory",
-			args: `{"action": "search", "event_type": "decision", "state": "active", "importance": "high", "filter": ` +
-				`{"state": "archived"}}`,
-			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{pillars}"}),
-		},
-		{
-			name: "a classification, which wins over the one in the filter", tool: "memory",
-			args: `{"action": "search", "classification": "do", "filter": {"classification": "dont"}}`,
-			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{short}"}),
-		},
-		{
-			name: "any of the tags", tool: "memory", args: `{"action": "search", "tags": ["stone", "wood"]}`,
-			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{pillars}"}),
-		},
-		{
-			name: "what is not set", tool: "memory",
-			args: `{"action": "search", "filter": {"project_id": null, "event_type": null}}`,
-			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{diary}"}),
-		},
-		{
-			name: "past the end", tool: "memory", args: `{"action": "search", "offset": 1000}`,
-			want: with(map[string]any{"offset": 1000, "results": []any{}, "has_more": false}),
-		},
-		{
-			name: "as a member", who: "reader", tool: "memory",
-			args:  `{"action": "search", "filter": {"event_type": "project-main"}}`,
-			want:  with(map[string]any{"total": 1, "results.0.memories.0.id": "{main}", "results.0.owner": "anna"}),
-			never: []string{"{diary}"},
-		},
-		{
-			name: "through a view of one project", who: "limited", tool: "memory",
-			args: `{"action": "search", "filter": {"event_type": "project-main"}}`,
-			want: with(map[string]any{"total": 1, "results.0.memories.0.id": "{main}"}),
-		},
-	})
+	return fields
+}
+
+// searches are searches of anna's memories, and of others through her view.
+var searches = []scenario{
+	{
+		name: "by relevance", tool: "memory",
+		args: `{"action": "search", "query": "what are the pillars made of", "limit": 1}`,
+		want: page(map[string]any{
+			"limit": 1, "sort_order": "relevance", "has_more": true, "results.0.collection_name": "work",
+			"results.0.owner": nil, "results.1": nil,
+			"results.0.memories.0.id": "{pillars}", "results.0.memories.0.content": "The pillars are of granite.",
+			"results.0.memories.0.rank":     1,
+			"results.0.memories.0.revision": nil, "results.0.memories.0.files": []any{}, "results.0.memories.0.file_count": nil,
+			"results.0.memories.0.metadata.tags": []any{"pillars", "stone"},
+		}),
+	},
+	{
+		name: "without a query", tool: "memory", args: `{"action": "search", "project_id": "p-vault"}`,
+		want: page(map[string]any{"sort_order": "updated_at_desc", "total": 1, "has_more": false,
+			"results.0.memories.0.score": 0}),
+	},
+	{
+		name: "files are counted", tool: "memory", args: `{"action": "search", "filter": {"id": "{main}"}}`,
+		want: page(map[string]any{"results.0.memories.0.file_count": 1, "results.0.memories.0.files": []any{}}),
+	},
+	{
+		name: "files are listed", tool: "memory",
+		args: `{"action": "search", "filter": {"id": "{main}"}, "include_files": true}`,
+		want: page(map[string]any{"results.0.memories.0.files.0": map[string]any{"id": "{plan}", "filename": "plan.txt",
+			"mime_type": "text/plain; charset=utf-8", "size": 13}}),
+	},
+	{
+		name: "scores are explained", tool: "memory",
+		args: `{"action": "search", "query": "pillars of granite", "limit": 1, "explain": true}`,
+		want: page(map[string]any{"results.0.memories.0.id": "{pillars}", "results.0.memories.0.explanation.lenders": nil,
+			"limit": 1, "results.0.memories.0.explanation.words.gain": 0.152,
+			"results.0.memories.0.explanation.late_interaction.value": 1}),
+	},
+	{
+		name: "scores are not explained unless that is asked for", tool: "memory",
+		args: `{"action": "search", "query": "pillars of granite", "limit": 1}`,
+		want: page(map[string]any{"limit": 1, "results.0.memories.0.explanation": nil}),
+	},
+	{
+		name: "what is probably about the query", tool: "memory",
+		args: `{"action": "search", "query": "what are the pillars made of", "min_score": 0.5}`,
+		want: page(map[string]any{"total": 1, "sort_order": "relevance", "results.0.memories.0.id": "{pillars}",
+			"results.0.memories.0.confidence": 0.99, "results.1": nil}),
+	},
+	{
+		name: "nothing is sure enough", tool: "memory",
+		args: `{"action": "search", "query": "what are the pillars made of", "min_score": "1"}`,
+		want: page(map[string]any{"total": 0, "sort_order": "relevance", "results": []any{}}),
+	},
+	{
+		name: "confidence is only shown on request", tool: "memory",
+		args: `{"action": "search", "query": "pillars of granite", "limit": 1}`,
+		want: page(map[string]any{"limit": 1, "results.0.memories.0.confidence": nil}),
+	},
+	{
+		name: "an empty collection", tool: "memory",
+		args: `{"action": "search", "collection_name": "empty", "query": "granite"}`,
+		want: page(map[string]any{"results": []any{}, "total": 0, "has_more": false, "sort_order": "relevance"}),
+	},
+	{name: "an unknown collection", tool: "memory", args: `{"action": "search", "collection_name": "emty"}`,
+		kind: notFound, argument: "collection_name", says: []string{`did you mean "empty"?`}},
+	{
+		name: "an unknown project", tool: "memory", args: `{"action": "search", "filter": {"project_name": "nowhere"}}`,
+		want: map[string]any{"results": []any{}, "total": 0}, says: []string{"nowhere"},
+	},
+	{
+		name: "a project in the filter", tool: "memory",
+		args: `{"action": "search", "filter": {"project_name": "Bridge", "event_type": "project-main"}}`,
+		want: page(map[string]any{"total": 1, "results.0.memories.0.id": "{main}"}),
+	},
+	{
+		name: "a project as an argument wins over the one in the filter", tool: "memory",
+		args: `{"action": "search", "project_id": "p-vault", "filter": {"project_name": "Bridge"}}`,
+		want: page(map[string]any{"total": 1, "results.0.memories.0.id": "{vault}"}),
+	},
+	{
+		name: "projects by condition", tool: "memory",
+		args: `{"action": "search", "filter": {"project_id": {"in": ["p-vault", "p-none"]}}}`,
+		want: page(map[string]any{"total": 1, "results.0.memories.0.id": "{vault}"}),
+	},
+	{
+		name: "a project and its id that disagree", tool: "memory",
+		args: `{"action": "search", "project_id": "p-vault", "project_name": "Bridge"}`,
+		kind: invalid, argument: "project_name", says: []string{"disagree"},
+	},
+	{
+		name: "known keys as arguments", tool: "memory",
+		args: `{"action": "search", "event_type": "decision", "state": "active", "importance": "high", "filter": ` +
+			`{"state": "archived"}}`,
+		want: page(map[string]any{"total": 1, "results.0.memories.0.id": "{pillars}"}),
+	},
+	{
+		name: "a classification, which wins over the one in the filter", tool: "memory",
+		args: `{"action": "search", "classification": "do", "filter": {"classification": "dont"}}`,
+		want: page(map[string]any{"total": 1, "results.0.memories.0.id": "{short}"}),
+	},
+	{
+		name: "any of the tags", tool: "memory", args: `{"action": "search", "tags": ["stone", "wood"]}`,
+		want: page(map[string]any{"total": 1, "results.0.memories.0.id": "{pillars}"}),
+	},
+	{
+		name: "what is not set", tool: "memory",
+		args: `{"action": "search", "filter": {"project_id": null, "event_type": null}}`,
+		want: page(map[string]any{"total": 1, "results.0.memories.0.id": "{diary}"}),
+	},
+	{
+		name: "past the end", tool: "memory", args: `{"action": "search", "offset": 1000}`,
+		want: page(map[string]any{"offset": 1000, "results": []any{}, "has_more": false}),
+	},
+	{
+		name: "as a member", who: "reader", tool: "memory",
+		args:  `{"action": "search", "filter": {"event_type": "project-main"}}`,
+		want:  page(map[string]any{"total": 1, "results.0.memories.0.id": "{main}", "results.0.owner": "anna"}),
+		never: []string{"{diary}"},
+	},
+	{
+		name: "through a view of one project", who: "limited", tool: "memory",
+		args: `{"action": "search", "filter": {"event_type": "project-main"}}`,
+		want: page(map[string]any{"total": 1, "results.0.memories.0.id": "{main}"}),
+	},
+}
+
+func TestMemorySearch(t *testing.T) {
+	runScenarios(t, searches)
 }
 
 func TestPagesNeitherRepeatNorSkip(t *testing.T) {

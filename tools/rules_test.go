@@ -64,79 +64,82 @@ func TestThereIsOneRuleOfATypeHoweverOftenItIsStored(t *testing.T) {
 		want: map[string]any{"total": 1, "results.0.memories.0.content": "three", "results.0.memories.0.revision": 4}})
 }
 
+// todoCalls are calls of the tool todo for the projects of anna.
+var todoCalls = []scenario{
+	{
+		name: "store", tool: "todo",
+		args: `{"action": "store", "project_name": "Tunnel", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n- [ ` +
+			`] T1 dig\n## Gaps\n", "tags": ["deep"]}`,
+		want: map[string]any{"created": true, "updated": false, "revision": 1,
+			"progress":                  map[string]any{"done": 0, "total": 1},
+			"memory.metadata.rule_type": "todo", "memory.metadata.project_name": "Tunnel",
+			"memory.metadata.tags": []any{"deep"}},
+	},
+	{
+		name: "store in place of the one there is", tool: "todo",
+		args: `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n## ` +
+			`Gaps\n"}`,
+		want: map[string]any{"id": "{todo}", "updated": true, "revision": 2,
+			"progress": map[string]any{"done": 0, "total": 0}},
+	},
+	{name: "store without a section", tool: "todo",
+		args: `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Tasks\n## Gaps\n"}`,
+		kind: invalid, argument: "content", says: []string{"## Plan"}},
+	{name: "store without a project", tool: "todo",
+		args: `{"action": "store", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n## Gaps\n"}`, kind: invalid,
+		argument: "project_id", says: []string{"project_name"}},
+	{name: "store nothing", tool: "todo", args: `{"action": "store", "project_id": "p-bridge", "content": ""}`,
+		kind: invalid, argument: "content"},
+	{
+		name: "update a section", tool: "todo",
+		args: `{"action": "update_section", "project_id": "p-bridge", "section": "Gaps", "content": "No one pays."}`,
+		want: map[string]any{"id": "{todo}", "created": false, "updated": true, "revision": 2,
+			"memory.content": strings.Replace(bridgeTodo, "Who pays?\n", "No one pays.\n", 1),
+			"progress":       map[string]any{"done": 1, "total": 3}},
+	},
+	{
+		name: "empty a section", tool: "todo",
+		args: `{"action": "update_section", "project_id": "p-bridge", "section": "gaps", "content": ""}`,
+		want: map[string]any{"revision": 2, "memory.content": strings.Replace(bridgeTodo, "Who pays?\n", "", 1)},
+	},
+	{name: "an unknown section", tool: "todo",
+		args: `{"action": "update_section", "project_id": "p-bridge", "section": "ideas", "content": "x"}`, kind: invalid,
+		argument: "section", says: []string{`"ideas"`, `"constitution", "spec", "plan", "tasks" or "gaps"`}},
+	{name: "a section with a heading in it", tool: "todo",
+		args: `{"action": "update_section", "project_id": "p-bridge", "section": "plan", "content": "## Tasks\n"}`,
+		kind: invalid, argument: "content", says: []string{"## Tasks"}},
+	{name: "a section of a project without a todo", tool: "todo",
+		args: `{"action": "update_section", "project_id": "p-vault", "section": "plan", "content": "x"}`, kind: notFound,
+		argument: "project_id"},
+	{name: "a section without content", tool: "todo",
+		args: `{"action": "update_section", "project_id": "p-bridge", "section": "plan"}`, kind: invalid,
+		argument: "content"},
+	{
+		name: "complete a task", tool: "todo", args: `{"action": "complete", "project_id": "p-bridge", "task_id": "T2"}`,
+		want: map[string]any{"id": "{todo}", "task.id": "T2", "task.done": true, "already_completed": false,
+			"progress":     map[string]any{"done": 2, "total": 3},
+			"next_task.id": "T12", "next_task.text": "open the bridge", "revision": 2},
+	},
+	{
+		name: "complete one that is done", tool: "todo",
+		args: `{"action": "complete", "project_id": "p-bridge", "task_id": "t1"}`,
+		want: map[string]any{"task.id": "T1", "already_completed": true, "revision": 1, "next_task.id": "T2"},
+	},
+	{name: "complete an unknown task", tool: "todo",
+		args: `{"action": "complete", "project_id": "p-bridge", "task_id": "T3"}`, kind: notFound, argument: "task_id",
+		says: []string{`"T3"`, "T2", "T12"}},
+	{name: "complete nothing", tool: "todo", args: `{"action": "complete", "project_id": "p-bridge"}`, kind: invalid,
+		argument: "task_id", says: []string{"task_id is missing"}},
+	{name: "complete without a project", tool: "todo", args: `{"action": "complete", "task_id": "T2"}`, kind: invalid,
+		argument: "project_id"},
+	{name: "a view of one project names it, too", who: "limited", tool: "todo",
+		args: `{"action": "complete", "task_id": "T2", "project_id": "p-bridge"}`,
+		want: map[string]any{"id": "{todo}", "next_task.id": "T12"}},
+}
+
 func TestTodo(t *testing.T) {
-	edited := strings.Replace(bridgeTodo, "Who pays?\n", "No one pays.\n", 1)
 	ticked := strings.Replace(bridgeTodo, "- [ ] T2", "- [x] T2", 1)
-	runScenarios(t, []scenario{
-		{
-			name: "store", tool: "todo",
-			args: `{"action": "store", "project_name": "Tunnel", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n- [ ` +
-				`] T1 dig\n## Gaps\n", "tags": ["deep"]}`,
-			want: map[string]any{"created": true, "updated": false, "revision": 1,
-				"progress":                  map[string]any{"done": 0, "total": 1},
-				"memory.metadata.rule_type": "todo", "memory.metadata.project_name": "Tunnel",
-				"memory.metadata.tags": []any{"deep"}},
-		},
-		{
-			name: "store in place of the one there is", tool: "todo",
-			args: `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n## ` +
-				`Gaps\n"}`,
-			want: map[string]any{"id": "{todo}", "updated": true, "revision": 2,
-				"progress": map[string]any{"done": 0, "total": 0}},
-		},
-		{name: "store without a section", tool: "todo",
-			args: `{"action": "store", "project_id": "p-bridge", "content": "## Constitution\n## Spec\n## Tasks\n## Gaps\n"}`,
-			kind: invalid, argument: "content", says: []string{"## Plan"}},
-		{name: "store without a project", tool: "todo",
-			args: `{"action": "store", "content": "## Constitution\n## Spec\n## Plan\n## Tasks\n## Gaps\n"}`, kind: invalid,
-			argument: "project_id", says: []string{"project_name"}},
-		{name: "store nothing", tool: "todo", args: `{"action": "store", "project_id": "p-bridge", "content": ""}`,
-			kind: invalid, argument: "content"},
-		{
-			name: "update a section", tool: "todo",
-			args: `{"action": "update_section", "project_id": "p-bridge", "section": "Gaps", "content": "No one pays."}`,
-			want: map[string]any{"id": "{todo}", "created": false, "updated": true, "revision": 2, "memory.content": edited,
-				"progress": map[string]any{"done": 1, "total": 3}},
-		},
-		{
-			name: "empty a section", tool: "todo",
-			args: `{"action": "update_section", "project_id": "p-bridge", "section": "gaps", "content": ""}`,
-			want: map[string]any{"revision": 2, "memory.content": strings.Replace(bridgeTodo, "Who pays?\n", "", 1)},
-		},
-		{name: "an unknown section", tool: "todo",
-			args: `{"action": "update_section", "project_id": "p-bridge", "section": "ideas", "content": "x"}`, kind: invalid,
-			argument: "section", says: []string{`"ideas"`, `"constitution", "spec", "plan", "tasks" or "gaps"`}},
-		{name: "a section with a heading in it", tool: "todo",
-			args: `{"action": "update_section", "project_id": "p-bridge", "section": "plan", "content": "## Tasks\n"}`,
-			kind: invalid, argument: "content", says: []string{"## Tasks"}},
-		{name: "a section of a project without a todo", tool: "todo",
-			args: `{"action": "update_section", "project_id": "p-vault", "section": "plan", "content": "x"}`, kind: notFound,
-			argument: "project_id"},
-		{name: "a section without content", tool: "todo",
-			args: `{"action": "update_section", "project_id": "p-bridge", "section": "plan"}`, kind: invalid,
-			argument: "content"},
-		{
-			name: "complete a task", tool: "todo", args: `{"action": "complete", "project_id": "p-bridge", "task_id": "T2"}`,
-			want: map[string]any{"id": "{todo}", "task.id": "T2", "task.done": true, "already_completed": false,
-				"progress":     map[string]any{"done": 2, "total": 3},
-				"next_task.id": "T12", "next_task.text": "open the bridge", "revision": 2},
-		},
-		{
-			name: "complete one that is done", tool: "todo",
-			args: `{"action": "complete", "project_id": "p-bridge", "task_id": "t1"}`,
-			want: map[string]any{"task.id": "T1", "already_completed": true, "revision": 1, "next_task.id": "T2"},
-		},
-		{name: "complete an unknown task", tool: "todo",
-			args: `{"action": "complete", "project_id": "p-bridge", "task_id": "T3"}`, kind: notFound, argument: "task_id",
-			says: []string{`"T3"`, "T2", "T12"}},
-		{name: "complete nothing", tool: "todo", args: `{"action": "complete", "project_id": "p-bridge"}`, kind: invalid,
-			argument: "task_id", says: []string{"task_id is missing"}},
-		{name: "complete without a project", tool: "todo", args: `{"action": "complete", "task_id": "T2"}`, kind: invalid,
-			argument: "project_id"},
-		{name: "a view of one project names it, too", who: "limited", tool: "todo",
-			args: `{"action": "complete", "task_id": "T2", "project_id": "p-bridge"}`,
-			want: map[string]any{"id": "{todo}", "next_task.id": "T12"}},
-	})
+	runScenarios(t, todoCalls)
 	w := newWorld(t)
 	w.must("writer", "todo", `{"action": "complete", "project_name": "Bridge", "task_id": "T2"}`)
 	w.check(scenario{who: "reader", tool: "memory", args: `{"action": "get_context", "project_name": "Bridge"}`,

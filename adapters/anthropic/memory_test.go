@@ -116,119 +116,124 @@ func files(t testing.TB, store *souvenir.Store, m *adapter.Memory) map[string]st
 
 func names(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
+// many is the part of an answer before the lines around a change.
+const many = "Here is the snippet showing the change (with line numbers):\n"
+
+// commandAnswers are commands with the answers that the tool's description gives for them.
+var commandAnswers = []struct {
+	name   string
+	before []string
+	input  string
+	want   string
+	failed bool
+}{
+	{name: "view nothing", input: view("/memories"), want: "Here're the files and directories up to 2 levels deep in " +
+		"/memories, excluding hidden items and node_modules:\n0B\t/memories"},
+	{name: "view a directory", before: []string{create("/memories/a/x.md", strings.Repeat("x", 5632)),
+		create("/memories/a/b/y.md", strings.Repeat("y", 1024)), create("/memories/a/b/c/deep.md", "z"),
+		create("/memories/z.md", "1"), create("/memories/.secret/a", "1"), create("/memories/node_modules/a/b", "1")},
+		input: view("/memories/"), want: "Here're the files and directories up to 2 levels deep in /memories, " +
+			"excluding hidden items and node_modules:\n6.5K\t/memories\n6.5K\t/memories/a/\n1K\t/memories/a/b/\n" +
+			"5.5K\t/memories/a/x.md\n1B\t/memories/z.md"},
+	{name: "view a hidden directory", before: []string{create("/memories/.git/a", "1")}, input: view("/memories/.git"),
+		want: "Here're the files and directories up to 2 levels deep in /memories/.git, excluding hidden items and " +
+			"node_modules:\n1B\t/memories/.git\n1B\t/memories/.git/a"},
+	{name: "view a file", before: []string{create("/memories/a", "Line 1\nLine 2\nLine 3")}, input: view("/memories/a"),
+		want: "Here's the content of /memories/a with line numbers:\n     1\tLine 1\n     2\tLine 2\n     3\tLine 3"},
+	{name: "view lines", before: []string{create("/memories/a", "1\n2\n3\n4\n5\n")}, input: view("/memories/a", 2, 4),
+		want: "Here's the content of /memories/a with line numbers:\n     2\t2\n     3\t3\n     4\t4"},
+	{name: "view the rest", before: []string{create("/memories/a", "1\n2\n3\n")}, input: view("/memories/a", 2, -1),
+		want: "Here's the content of /memories/a with line numbers:\n     2\t2\n     3\t3"},
+	{name: "view lines that are not there", before: []string{create("/memories/a", "1\n2\n")},
+		input: view("/memories/a", 3, 9), failed: true,
+		want: "Error: Invalid `view_range` parameter: [3 9]. It should be [start, end] within the range of lines of the " +
+			"file: [1, 2]"},
+	{name: "view an empty file", before: []string{create("/memories/a", "")}, input: view("/memories/a"),
+		want: "Here's the content of /memories/a with line numbers:\n     1\t"},
+	{name: "view a missing file", input: view("/memories/a"), failed: true,
+		want: "The path /memories/a does not exist. Please provide a valid path."},
+	{name: "create", input: create("/memories/a/b/c", "x"), want: "File created successfully at: /memories/a/b/c"},
+	{name: "create what exists", before: []string{create("/memories/a", "")}, input: create("/memories/a", "x"),
+		want: "Error: File /memories/a already exists", failed: true},
+	{name: "create where a directory is", before: []string{create("/memories/a/b", "")}, failed: true,
+		input: create("/memories/a", ""), want: "Error: File /memories/a already exists"},
+	{name: "create the root", input: create("/memories", ""), want: "Error: File /memories already exists", failed: true},
+	{name: "create in a file", before: []string{create("/memories/a", "")}, input: create("/memories/a/b/c", ""),
+		want: "Error: /memories/a is a file, not a directory", failed: true},
+	{name: "replace", before: []string{create("/memories/a", "Line 1\nOld Text\nLine 3")},
+		input: replace("/memories/a", "Old Text", "New Text"),
+		want:  "The memory file has been edited. " + many + "     1\tLine 1\n     2\tNew Text\n     3\tLine 3"},
+	{name: "replace in a long file", before: []string{create("/memories/a", "1\n2\n3\n4\n5\n6\n7\n8\n")},
+		input: replace("/memories/a", "5", "five\nand a half"), want: "The memory file has been edited. " + many +
+			"     3\t3\n     4\t4\n     5\tfive\n     6\tand a half\n     7\t6\n     8\t7"},
+	{name: "replace with nothing", before: []string{create("/memories/a", "all")},
+		input: command("str_replace", "path", "/memories/a", "old_str", "all"),
+		want:  "The memory file has been edited. " + many + "     1\t"},
+	{name: "replace missing text", before: []string{create("/memories/a", "Hello")},
+		input: replace("/memories/a", "NotFound", "x"), failed: true,
+		want: "No replacement was performed, old_str `NotFound` did not appear verbatim in /memories/a."},
+	{name: "replace text that occurs twice", before: []string{create("/memories/a", "Hello\nMiddle\nHello Hello")},
+		input: replace("/memories/a", "Hello", "x"), failed: true, want: "No replacement was performed. Multiple " +
+			"occurrences of old_str `Hello` in lines: 1, 3. Please ensure it is unique"},
+	{name: "replace what overlaps", before: []string{create("/memories/a", "aaa")}, failed: true,
+		input: replace("/memories/a", "aa", ""), want: "No replacement was performed. Multiple occurrences of old_str " +
+			"`aa` in lines: 1. Please ensure it is unique"},
+	{name: "replace nothing", before: []string{create("/memories/a", "x")}, input: replace("/memories/a", "", "y"),
+		failed: true, want: "Error: old_str is empty; give the text to replace, or use insert to add text"},
+	{name: "replace in a missing file", input: replace("/memories/a", "x", "y"), failed: true,
+		want: "Error: The path /memories/a does not exist. Please provide a valid path."},
+	{name: "replace in a directory", before: []string{create("/memories/a/b", "x")}, failed: true,
+		input: replace("/memories/a", "x", "y"),
+		want:  "Error: The path /memories/a does not exist. Please provide a valid path."},
+	{name: "insert", before: []string{create("/memories/a", "1\n2")}, input: insert("/memories/a", 1, "x"),
+		want: "The file /memories/a has been edited."},
+	{name: "insert too far", before: []string{create("/memories/a", "1\n2\n")}, input: insert("/memories/a", 3, "x"),
+		failed: true, want: "Error: Invalid `insert_line` parameter: 3. It should be within the range of lines of the " +
+			"file: [0, 2]"},
+	{name: "insert before all", before: []string{create("/memories/a", "")}, input: insert("/memories/a", -1, "x"),
+		failed: true, want: "Error: Invalid `insert_line` parameter: -1. It should be within the range of lines of the " +
+			"file: [0, 0]"},
+	{name: "insert into a missing file", input: insert("/memories/a", 0, "x"), failed: true,
+		want: "Error: The path /memories/a does not exist"},
+	{name: "delete", before: []string{create("/memories/a", "")}, input: remove("/memories/a"),
+		want: "Successfully deleted /memories/a"},
+	{name: "delete a missing file", input: remove("/memories/a"), failed: true,
+		want: "Error: The path /memories/a does not exist"},
+	{name: "delete the root", input: remove("/memories/"), failed: true,
+		want: "Error: Cannot delete the /memories directory itself"},
+	{name: "rename", before: []string{create("/memories/a", "")}, input: rename("/memories/a", "/memories/b/c"),
+		want: "Successfully renamed /memories/a to /memories/b/c"},
+	{name: "rename a missing file", input: rename("/memories/a", "/memories/b"), failed: true,
+		want: "Error: The path /memories/a does not exist"},
+	{name: "rename onto a file", before: []string{create("/memories/a", ""), create("/memories/b", "")}, failed: true,
+		input: rename("/memories/a", "/memories/b"), want: "Error: The destination /memories/b already exists"},
+	{name: "rename onto a directory", before: []string{create("/memories/a", ""), create("/memories/b/c", "")},
+		input: rename("/memories/a", "/memories/b"), want: "Error: The destination /memories/b already exists",
+		failed: true},
+	{name: "rename to itself", before: []string{create("/memories/a", "")}, input: rename("/memories/a", "/memories/a"),
+		want: "Error: The destination /memories/a already exists", failed: true},
+	{name: "rename into itself", before: []string{create("/memories/a/b", "")}, failed: true,
+		input: rename("/memories/a", "/memories/a/c"),
+		want:  "Error: Cannot rename /memories/a to /memories/a/c, which is inside it"},
+	{name: "rename into a file", before: []string{create("/memories/a", ""), create("/memories/b", "")}, failed: true,
+		input: rename("/memories/a", "/memories/b/c"), want: "Error: /memories/b is a file, not a directory"},
+	{name: "rename the root", input: rename("/memories", "/memories/x"), failed: true,
+		want: "Error: Cannot rename the /memories directory itself"},
+	{name: "an unknown command", input: command("undo_edit"), failed: true, want: `Error: Unknown command "undo_edit"; ` +
+		`the commands are view, create, str_replace, insert, delete, rename`},
+	{name: "a missing text", input: command("create", "path", "/memories/a", "content", "x"), failed: true,
+		want: "Error: Missing required parameter: create needs `file_text`"},
+	{name: "a number as text", before: []string{create("/memories/a", "1\n")},
+		input: command("insert", "path", "/memories/a", "insert_line", "1", "insert_text", "2"),
+		want:  "The file /memories/a has been edited."},
+	{name: "no object", input: `[]`, failed: true, want: `Error: Unknown command ""; the commands are view, create, ` +
+		`str_replace, insert, delete, rename`},
+}
+
 // The texts are from Anthropic's description of memory_20250818, and from the SDKs' own memory on a file system.
 func TestCommandsAnswerAsDescribed(t *testing.T) {
 	store := newStore(t)
-	const many = "Here is the snippet showing the change (with line numbers):\n"
-	for _, c := range []struct {
-		name   string
-		before []string
-		input  string
-		want   string
-		failed bool
-	}{
-		{name: "view nothing", input: view("/memories"), want: "Here're the files and directories up to 2 levels deep in " +
-			"/memories, excluding hidden items and node_modules:\n0B\t/memories"},
-		{name: "view a directory", before: []string{create("/memories/a/x.md", strings.Repeat("x", 5632)),
-			create("/memories/a/b/y.md", strings.Repeat("y", 1024)), create("/memories/a/b/c/deep.md", "z"),
-			create("/memories/z.md", "1"), create("/memories/.secret/a", "1"), create("/memories/node_modules/a/b", "1")},
-			input: view("/memories/"), want: "Here're the files and directories up to 2 levels deep in /memories, " +
-				"excluding hidden items and node_modules:\n6.5K\t/memories\n6.5K\t/memories/a/\n1K\t/memories/a/b/\n" +
-				"5.5K\t/memories/a/x.md\n1B\t/memories/z.md"},
-		{name: "view a hidden directory", before: []string{create("/memories/.git/a", "1")}, input: view("/memories/.git"),
-			want: "Here're the files and directories up to 2 levels deep in /memories/.git, excluding hidden items and " +
-				"node_modules:\n1B\t/memories/.git\n1B\t/memories/.git/a"},
-		{name: "view a file", before: []string{create("/memories/a", "Line 1\nLine 2\nLine 3")}, input: view("/memories/a"),
-			want: "Here's the content of /memories/a with line numbers:\n     1\tLine 1\n     2\tLine 2\n     3\tLine 3"},
-		{name: "view lines", before: []string{create("/memories/a", "1\n2\n3\n4\n5\n")}, input: view("/memories/a", 2, 4),
-			want: "Here's the content of /memories/a with line numbers:\n     2\t2\n     3\t3\n     4\t4"},
-		{name: "view the rest", before: []string{create("/memories/a", "1\n2\n3\n")}, input: view("/memories/a", 2, -1),
-			want: "Here's the content of /memories/a with line numbers:\n     2\t2\n     3\t3"},
-		{name: "view lines that are not there", before: []string{create("/memories/a", "1\n2\n")},
-			input: view("/memories/a", 3, 9), failed: true,
-			want: "Error: Invalid `view_range` parameter: [3 9]. It should be [start, end] within the range of lines of the " +
-				"file: [1, 2]"},
-		{name: "view an empty file", before: []string{create("/memories/a", "")}, input: view("/memories/a"),
-			want: "Here's the content of /memories/a with line numbers:\n     1\t"},
-		{name: "view a missing file", input: view("/memories/a"), failed: true,
-			want: "The path /memories/a does not exist. Please provide a valid path."},
-		{name: "create", input: create("/memories/a/b/c", "x"), want: "File created successfully at: /memories/a/b/c"},
-		{name: "create what exists", before: []string{create("/memories/a", "")}, input: create("/memories/a", "x"),
-			want: "Error: File /memories/a already exists", failed: true},
-		{name: "create where a directory is", before: []string{create("/memories/a/b", "")}, failed: true,
-			input: create("/memories/a", ""), want: "Error: File /memories/a already exists"},
-		{name: "create the root", input: create("/memories", ""), want: "Error: File /memories already exists", failed: true},
-		{name: "create in a file", before: []string{create("/memories/a", "")}, input: create("/memories/a/b/c", ""),
-			want: "Error: /memories/a is a file, not a directory", failed: true},
-		{name: "replace", before: []string{create("/memories/a", "Line 1\nOld Text\nLine 3")},
-			input: replace("/memories/a", "Old Text", "New Text"),
-			want:  "The memory file has been edited. " + many + "     1\tLine 1\n     2\tNew Text\n     3\tLine 3"},
-		{name: "replace in a long file", before: []string{create("/memories/a", "1\n2\n3\n4\n5\n6\n7\n8\n")},
-			input: replace("/memories/a", "5", "five\nand a half"), want: "The memory file has been edited. " + many +
-				"     3\t3\n     4\t4\n     5\tfive\n     6\tand a half\n     7\t6\n     8\t7"},
-		{name: "replace with nothing", before: []string{create("/memories/a", "all")},
-			input: command("str_replace", "path", "/memories/a", "old_str", "all"),
-			want:  "The memory file has been edited. " + many + "     1\t"},
-		{name: "replace missing text", before: []string{create("/memories/a", "Hello")},
-			input: replace("/memories/a", "NotFound", "x"), failed: true,
-			want: "No replacement was performed, old_str `NotFound` did not appear verbatim in /memories/a."},
-		{name: "replace text that occurs twice", before: []string{create("/memories/a", "Hello\nMiddle\nHello Hello")},
-			input: replace("/memories/a", "Hello", "x"), failed: true, want: "No replacement was performed. Multiple " +
-				"occurrences of old_str `Hello` in lines: 1, 3. Please ensure it is unique"},
-		{name: "replace what overlaps", before: []string{create("/memories/a", "aaa")}, failed: true,
-			input: replace("/memories/a", "aa", ""), want: "No replacement was performed. Multiple occurrences of old_str " +
-				"`aa` in lines: 1. Please ensure it is unique"},
-		{name: "replace nothing", before: []string{create("/memories/a", "x")}, input: replace("/memories/a", "", "y"),
-			failed: true, want: "Error: old_str is empty; give the text to replace, or use insert to add text"},
-		{name: "replace in a missing file", input: replace("/memories/a", "x", "y"), failed: true,
-			want: "Error: The path /memories/a does not exist. Please provide a valid path."},
-		{name: "replace in a directory", before: []string{create("/memories/a/b", "x")}, failed: true,
-			input: replace("/memories/a", "x", "y"),
-			want:  "Error: The path /memories/a does not exist. Please provide a valid path."},
-		{name: "insert", before: []string{create("/memories/a", "1\n2")}, input: insert("/memories/a", 1, "x"),
-			want: "The file /memories/a has been edited."},
-		{name: "insert too far", before: []string{create("/memories/a", "1\n2\n")}, input: insert("/memories/a", 3, "x"),
-			failed: true, want: "Error: Invalid `insert_line` parameter: 3. It should be within the range of lines of the " +
-				"file: [0, 2]"},
-		{name: "insert before all", before: []string{create("/memories/a", "")}, input: insert("/memories/a", -1, "x"),
-			failed: true, want: "Error: Invalid `insert_line` parameter: -1. It should be within the range of lines of the " +
-				"file: [0, 0]"},
-		{name: "insert into a missing file", input: insert("/memories/a", 0, "x"), failed: true,
-			want: "Error: The path /memories/a does not exist"},
-		{name: "delete", before: []string{create("/memories/a", "")}, input: remove("/memories/a"),
-			want: "Successfully deleted /memories/a"},
-		{name: "delete a missing file", input: remove("/memories/a"), failed: true,
-			want: "Error: The path /memories/a does not exist"},
-		{name: "delete the root", input: remove("/memories/"), failed: true,
-			want: "Error: Cannot delete the /memories directory itself"},
-		{name: "rename", before: []string{create("/memories/a", "")}, input: rename("/memories/a", "/memories/b/c"),
-			want: "Successfully renamed /memories/a to /memories/b/c"},
-		{name: "rename a missing file", input: rename("/memories/a", "/memories/b"), failed: true,
-			want: "Error: The path /memories/a does not exist"},
-		{name: "rename onto a file", before: []string{create("/memories/a", ""), create("/memories/b", "")}, failed: true,
-			input: rename("/memories/a", "/memories/b"), want: "Error: The destination /memories/b already exists"},
-		{name: "rename onto a directory", before: []string{create("/memories/a", ""), create("/memories/b/c", "")},
-			input: rename("/memories/a", "/memories/b"), want: "Error: The destination /memories/b already exists",
-			failed: true},
-		{name: "rename to itself", before: []string{create("/memories/a", "")}, input: rename("/memories/a", "/memories/a"),
-			want: "Error: The destination /memories/a already exists", failed: true},
-		{name: "rename into itself", before: []string{create("/memories/a/b", "")}, failed: true,
-			input: rename("/memories/a", "/memories/a/c"),
-			want:  "Error: Cannot rename /memories/a to /memories/a/c, which is inside it"},
-		{name: "rename into a file", before: []string{create("/memories/a", ""), create("/memories/b", "")}, failed: true,
-			input: rename("/memories/a", "/memories/b/c"), want: "Error: /memories/b is a file, not a directory"},
-		{name: "rename the root", input: rename("/memories", "/memories/x"), failed: true,
-			want: "Error: Cannot rename the /memories directory itself"},
-		{name: "an unknown command", input: command("undo_edit"), failed: true, want: `Error: Unknown command "undo_edit"; ` +
-			`the commands are view, create, str_replace, insert, delete, rename`},
-		{name: "a missing text", input: command("create", "path", "/memories/a", "content", "x"), failed: true,
-			want: "Error: Missing required parameter: create needs `file_text`"},
-		{name: "a number as text", before: []string{create("/memories/a", "1\n")},
-			input: command("insert", "path", "/memories/a", "insert_line", "1", "insert_text", "2"),
-			want:  "The file /memories/a has been edited."},
-		{name: "no object", input: `[]`, failed: true, want: `Error: Unknown command ""; the commands are view, create, ` +
-			`str_replace, insert, delete, rename`},
-	} {
+	for _, c := range commandAnswers {
 		t.Run(c.name, func(t *testing.T) {
 			m := adapter.NewMemory(store.As(souvenir.Access{User: c.name}), nil)
 			must(t, m, c.before...)

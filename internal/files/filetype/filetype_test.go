@@ -8,93 +8,100 @@ import (
 	"testing"
 )
 
-func TestTypesOfFiles(t *testing.T) {
-	const (
-		png   = "\x89PNG\r\n\x1a\n\x00\x00"
-		jpeg  = "\xff\xd8\xff\xe0\x00\x10JFIF"
-		tiff  = "II*\x00\x08\x00\x00\x00"
-		zip   = "PK\x03\x04\x14\x00"
-		mp4   = "\x00\x00\x00\x18ftypisom\x00"
-		elf   = "\x7fELF\x02\x01\x01\x00"
-		page  = " \n<!DOCTYPE html>\n<script>"
-		svg   = `<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>`
-		doc   = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00"
-		latin = "caf\xe9;1\n"
-	)
-	for _, c := range []struct{ declared, name, content, want string }{
-		// The declared type counts unless the content contradicts it.
-		{"text/plain", "a.txt", "hello", "text/plain"},
-		{"text/html", "a", "hello", "text/html"},
-		{"application/json", "a", page, "application/json"},
-		{"image/png", "a", png, "image/png"},
-		{"image/png", "a", "whatever", "image/png"},
-		{"image/png", "a", "", "image/png"},
-		{"image/png", "a", jpeg, "image/jpeg"},
-		{"image/svg+xml", "a", png, "image/png"},
-		{"image/x-nikon-nef", "a", tiff, "image/x-nikon-nef"},
-		{"image/svg+xml", "a", svg, "image/svg+xml"},
-		{"image/svg+xml", "a", "<!-- made by hand --><svg/>", "image/svg+xml"},
-		{"image/svg+xml", "a", `<?xml version="1.0"?><other/>`, "image/svg+xml"},
-		{"audio/mp4", "a", mp4, "audio/mp4"},
-		{"application/pdf", "a", "%PDF-1.7", "application/pdf"},
-		{"image/png", "a", page, ""},
-		{"image/png", "a", "<html><script>\x00\x00", ""},
-		{"image/png", "a", "<!--\x00", ""},
-		{"", "a", "<ScRiPt >\x00", "text/html"},
-		{"image/png", "a", svg, ""},
-		{"image/png", "a", elf, ""},
-		{"image/gif", "a", mp4, ""},
-		{"audio/mpeg", "a", "#!/bin/sh\n", ""},
-		{"video/mp4", "a", png, ""},
-		{"application/pdf", "a", page, ""},
-		{"application/pdf", "a", zip, ""},
+// The beginnings of files.
+const (
+	png   = "\x89PNG\r\n\x1a\n\x00\x00"
+	jpeg  = "\xff\xd8\xff\xe0\x00\x10JFIF"
+	tiff  = "II*\x00\x08\x00\x00\x00"
+	zip   = "PK\x03\x04\x14\x00"
+	mp4   = "\x00\x00\x00\x18ftypisom\x00"
+	elf   = "\x7fELF\x02\x01\x01\x00"
+	page  = " \n<!DOCTYPE html>\n<script>"
+	svg   = `<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>`
+	doc   = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00"
+	latin = "caf\xe9;1\n"
+)
 
-		// Without a declared type, the content decides, then the name.
-		{"", "a.txt", png, "image/png"},
-		{"application/octet-stream", "a", jpeg, "image/jpeg"},
-		{"", "a", "hello", plainText},
-		{"", "a.md", page, "text/markdown; charset=utf-8"},
-		{"", "a.TXT", "hello", plainText},
-		{"", "a", page, "text/html"},
-		{"", "a.html", "hello", "text/html"},
-		{"", "a", "\xef\xbb\xbf<a href=x>", "text/html"},
-		{"", "a", "<article>", plainText},
-		{"", "a", svg, "image/svg+xml"},
-		{"", "a.svg", "<svg>", "image/svg+xml"},
-		{"", "a", `<?xml version="1.0"?><html/>`, "text/html"},
-		{"", "a", `<?xml version="1.0"?><feed/>`, "application/xml"},
-		{"", "a.png", "hello", plainText},
-		{"", "a.png", "\x00\x01\x02", anyBytes},
-		{"", "a.docx", zip, "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
-		{"", "a.txt", zip, "application/zip"},
-		{"", "a.xls", doc, "application/vnd.ms-excel"},
-		{"", "a", doc, "application/x-ole-storage"},
-		{"", "a.m4a", mp4, "audio/mp4"},
-		{"", "a", mp4, "video/mp4"},
-		{"", "a.csv", latin, "text/csv"},
-		{"", "a.txt", latin, "text/plain"},
-		{"", "a.txt", "\x00\x01", anyBytes},
-		{"", "a", latin, anyBytes},
-		{"", "a.aac", "\x00\x01", anyBytes},
-		{"", "a.ipynb", "{}", "application/x-ipynb+json"},
-		{"", "a.txt", "", plainText},
-		{"", "a", "", anyBytes},
-		{"", "a", "BMW is a car, and so on and on", plainText},
-		{"", "a", "ID3 is a tag", plainText},
-		{"", "a", strings.Repeat("x", sniffed-1) + "ä", plainText},
-		{"", "a", strings.Repeat("x", 300) + "ustar", plainText},
-		{"", "a", strings.Repeat("\x00", 257) + "ustar", anyBytes},
-		{"", "a", archive(t), "application/x-tar"},
-		{"", "a.docx", archive(t), "application/x-tar"},
-		{"image/apng", "a", png, "image/apng"},
-		{"image/x-icon", "a", "\x00\x00\x01\x00\x01\x00", "image/x-icon"},
-		{"", "a", "\x00\x00\x01\x00\x01\x00", "image/vnd.microsoft.icon"},
-		{"", "a", "a,b\n1,2\n", plainText},
-		{"", "a", `{"a": 1}`, plainText},
-		{"image/png", "a", `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">`, ""},
-		{"image/png", "a", "<SVG onload=x>", ""},
-		{"", "", "", anyBytes},
-	} {
+type typedFile struct{ declared, name, content, want string }
+
+// typedFiles are files with their types, "" if the content contradicts the declared type.
+var typedFiles = []typedFile{
+	// The declared type counts unless the content contradicts it.
+	{"text/plain", "a.txt", "hello", "text/plain"},
+	{"text/html", "a", "hello", "text/html"},
+	{"application/json", "a", page, "application/json"},
+	{"image/png", "a", png, "image/png"},
+	{"image/png", "a", "whatever", "image/png"},
+	{"image/png", "a", "", "image/png"},
+	{"image/png", "a", jpeg, "image/jpeg"},
+	{"image/svg+xml", "a", png, "image/png"},
+	{"image/x-nikon-nef", "a", tiff, "image/x-nikon-nef"},
+	{"image/svg+xml", "a", svg, "image/svg+xml"},
+	{"image/svg+xml", "a", "<!-- made by hand --><svg/>", "image/svg+xml"},
+	{"image/svg+xml", "a", `<?xml version="1.0"?><other/>`, "image/svg+xml"},
+	{"audio/mp4", "a", mp4, "audio/mp4"},
+	{"application/pdf", "a", "%PDF-1.7", "application/pdf"},
+	{"image/png", "a", page, ""},
+	{"image/png", "a", "<html><script>\x00\x00", ""},
+	{"image/png", "a", "<!--\x00", ""},
+	{"", "a", "<ScRiPt >\x00", "text/html"},
+	{"image/png", "a", svg, ""},
+	{"image/png", "a", elf, ""},
+	{"image/gif", "a", mp4, ""},
+	{"audio/mpeg", "a", "#!/bin/sh\n", ""},
+	{"video/mp4", "a", png, ""},
+	{"application/pdf", "a", page, ""},
+	{"application/pdf", "a", zip, ""},
+
+	// Without a declared type, the content decides, then the name.
+	{"", "a.txt", png, "image/png"},
+	{"application/octet-stream", "a", jpeg, "image/jpeg"},
+	{"", "a", "hello", plainText},
+	{"", "a.md", page, "text/markdown; charset=utf-8"},
+	{"", "a.TXT", "hello", plainText},
+	{"", "a", page, "text/html"},
+	{"", "a.html", "hello", "text/html"},
+	{"", "a", "\xef\xbb\xbf<a href=x>", "text/html"},
+	{"", "a", "<article>", plainText},
+	{"", "a", svg, "image/svg+xml"},
+	{"", "a.svg", "<svg>", "image/svg+xml"},
+	{"", "a", `<?xml version="1.0"?><html/>`, "text/html"},
+	{"", "a", `<?xml version="1.0"?><feed/>`, "application/xml"},
+	{"", "a.png", "hello", plainText},
+	{"", "a.png", "\x00\x01\x02", anyBytes},
+	{"", "a.docx", zip, "application/vnd.openxmlformats-officedocument.wordprocessingml.document"},
+	{"", "a.txt", zip, "application/zip"},
+	{"", "a.xls", doc, "application/vnd.ms-excel"},
+	{"", "a", doc, "application/x-ole-storage"},
+	{"", "a.m4a", mp4, "audio/mp4"},
+	{"", "a", mp4, "video/mp4"},
+	{"", "a.csv", latin, "text/csv"},
+	{"", "a.txt", latin, "text/plain"},
+	{"", "a.txt", "\x00\x01", anyBytes},
+	{"", "a", latin, anyBytes},
+	{"", "a.aac", "\x00\x01", anyBytes},
+	{"", "a.ipynb", "{}", "application/x-ipynb+json"},
+	{"", "a.txt", "", plainText},
+	{"", "a", "", anyBytes},
+	{"", "a", "BMW is a car, and so on and on", plainText},
+	{"", "a", "ID3 is a tag", plainText},
+	{"", "a", strings.Repeat("x", sniffed-1) + "ä", plainText},
+	{"", "a", strings.Repeat("x", 300) + "ustar", plainText},
+	{"", "a", strings.Repeat("\x00", 257) + "ustar", anyBytes},
+	{"image/apng", "a", png, "image/apng"},
+	{"image/x-icon", "a", "\x00\x00\x01\x00\x01\x00", "image/x-icon"},
+	{"", "a", "\x00\x00\x01\x00\x01\x00", "image/vnd.microsoft.icon"},
+	{"", "a", "a,b\n1,2\n", plainText},
+	{"", "a", `{"a": 1}`, plainText},
+	{"image/png", "a", `<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">`, ""},
+	{"image/png", "a", "<SVG onload=x>", ""},
+	{"", "", "", anyBytes},
+}
+
+func TestTypesOfFiles(t *testing.T) {
+	tarFile := archive(t)
+	for _, c := range append([]typedFile{{"", "a", tarFile, "application/x-tar"},
+		{"", "a.docx", tarFile, "application/x-tar"}}, typedFiles...) {
 		got, contradiction := Of(c.declared, c.name, []byte(c.content))
 		if got != c.want || (contradiction == "") != (c.want != "") {
 			t.Errorf("%q, %s, %.20q: got %q, %q; want %q", c.declared, c.name, c.content, got, contradiction, c.want)

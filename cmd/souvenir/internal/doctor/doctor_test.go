@@ -226,144 +226,146 @@ func onPath(path string, change func(http.Header)) proxy {
 	})
 }
 
-func TestInvalidCommandLines(t *testing.T) {
-	table := map[string]struct {
-		how   setting
-		check string // the first bad finding
-		level doctor.Level
-		words string // words in it, separated by |
-	}{
-		"another program": {setting{between: status("/", 200)}, "reach", doctor.Problem,
-			"not a Souvenir server"},
-		"a gateway without a server": {setting{between: status("/", 502)}, "reach", doctor.Problem, "status 502"},
-		"a redirect to another host": {setting{between: redirectTo("/health", "GET",
-			"https://www.memory.example/health")}, "reach", doctor.Problem, "redirected to https://www.memory.example/health"},
-		"encoded without being asked": {setting{between: onPath("/health",
-			func(h http.Header) { h.Set("Content-Encoding", "br") })}, "encoding", doctor.Problem, "br"},
-		"a clock that is slow": {setting{between: onPath("/health",
-			func(h http.Header) { h.Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)) })}, "clock",
-			doctor.Problem, "tokens expire too early|NTP"},
-		"a clock that is a little fast": {setting{between: onPath("/health",
-			func(h http.Header) { h.Set("Date", time.Now().Add(20*time.Second).UTC().Format(http.TimeFormat)) })}, "clock",
-			doctor.Warning, "NTP"},
-		"an invalid date": {setting{between: onPath("/health",
-			func(h http.Header) { h.Set("Date", "today") })}, "clock", doctor.Warning, "no Date"},
-		"another public URL": {setting{publicURL: func(string) string { return "https://memory.example" }},
-			"metadata", doctor.Problem, "issuer is https://memory.example|--public-url"},
-		"another host": {setting{publicURL: func(at string) string {
-			return strings.Replace(at, "127.0.0.1",
-				"localhost", 1)
-		}}, "metadata", doctor.Problem, "localhost|exactly"},
-		"no metadata": {setting{between: status("/.well-known/", 404)}, "metadata", doctor.Problem,
-			"status 404|acme-challenge"},
-		"no metadata at the host's root": {setting{path: "/memory", between: status("/.well-known/", 404)}, "metadata",
-			doctor.Problem, "root of the host"},
-		"metadata without S256": {setting{between: body(func(b []byte,
-			_ *http.Request) []byte {
-			return bytes.ReplaceAll(b, []byte("S256"), []byte("plain"))
-		})}, "metadata", doctor.Problem, "S256"},
-		"endpoints elsewhere": {setting{between: body(func(b []byte, _ *http.Request) []byte {
-			return bytes.ReplaceAll(b, []byte("/oauth/token"), []byte(".evil.example/oauth/token"))
-		})}, "metadata", doctor.Problem, "token_endpoint is"},
-		"metadata for this origin only": {setting{between: onPath("/.well-known/oauth-authorization-server",
-			func(h http.Header) { h.Del("Access-Control-Allow-Origin") })}, "metadata", doctor.Problem,
-			"Access-Control-Allow-Origin is missing"},
-		"no alias": {setting{between: status("/.well-known/openid-configuration", 404)}, "metadata",
-			doctor.Warning, "openid-configuration"},
-		"no metadata of the resource": {setting{between: status("/.well-known/oauth-protected-resource", 403)}, "resource",
-			doctor.Problem, "status 403"},
-		"a resource with a slash": {setting{between: body(func(b []byte, _ *http.Request) []byte {
-			return bytes.Replace(b, []byte(`/mcp","resource_name`), []byte(`/mcp/","resource_name`), 1)
-		})}, "resource", doctor.Problem, "exactly"},
-		"another authorization server": {setting{between: body(func(b []byte,
-			r *http.Request) []byte {
-			return otherServer(b)
-		})}, "resource", doctor.Problem, "authorization_servers"},
-		"a resource for this origin only": {setting{between: onPath("/.well-known/oauth-protected-resource",
-			func(h http.Header) { h.Del("Access-Control-Allow-Origin") })}, "resource", doctor.Problem, "other origins"},
-		"a 401 without its header": {setting{between: header(func(h http.Header,
-			_ *http.Request) {
-			h.Del("WWW-Authenticate")
-		})}, "challenge", doctor.Problem, "no WWW-Authenticate|proxy_intercept_errors"},
-		"a sign-in of the proxy": {setting{between: status("/mcp", 403)}, "challenge", doctor.Problem,
-			"status 403|HTML"},
-		"a credential that is added": {setting{}, "challenge", doctor.Problem,
-			"accepts requests without a credential"}, // see below
-		"a challenge that leads elsewhere": {setting{between: onPath("/mcp",
-			func(h http.Header) { replace(h, "WWW-Authenticate", "/.well-known/", "/well-known/") })}, "challenge",
-			doctor.Problem, "other metadata"},
-		"a challenge without scopes": {setting{between: onPath("/mcp",
-			func(h http.Header) { replace(h, "WWW-Authenticate", "scope=", "x=") })}, "challenge", doctor.Warning, "no scopes"},
-		"a challenge that is not exposed": {setting{between: onPath("/mcp",
-			func(h http.Header) { h.Del("Access-Control-Expose-Headers") })}, "challenge", doctor.Warning,
-			"may not read WWW-Authenticate"},
-		"no Authorization": {setting{between: before(
-			func(r *http.Request) { r.Header.Del("Authorization") })}, "credentials", doctor.Problem,
-			"Authorization header does not arrive|CGIPassAuth"},
-		"no X-MCP-Token": {setting{between: before(func(r *http.Request) { r.Header.Del("X-MCP-Token") })},
-			"credentials", doctor.Warning, "X-MCP-Token header does not arrive"},
-		"a redirect to a slash": {setting{between: redirectTo("/mcp", "GET", "/mcp/")}, "slashes", doctor.Problem,
-			"GET /mcp is redirected to /mcp/"},
-		"a redirect from a slash": {setting{between: redirectTo("/mcp/", "POST", "/mcp")}, "slashes", doctor.Problem,
-			"POST /mcp/ is redirected"},
-		"OPTIONS refused": {setting{between: instead(refuseOptions)}, "cors", doctor.Problem, "status 405"},
-		"CORS twice": {setting{between: onPath("/oauth/token",
-			func(h http.Header) { h.Add("Access-Control-Allow-Origin", "*") })}, "cors", doctor.Problem, `"*", "*"`},
-		"CORS without a header": {setting{between: onPath("/mcp",
-			func(h http.Header) { replace(h, "Access-Control-Allow-Headers", "Mcp-Session-Id, ", "") })}, "cors", doctor.Problem,
-			"Mcp-Session-Id"},
-		"CORS without a method": {setting{between: onPath("/oauth/revoke",
-			func(h http.Header) { replace(h, "Access-Control-Allow-Methods", "POST", "GET") })}, "cors", doctor.Problem,
-			"/oauth/revoke"},
-		"a limit of 1 MiB": {setting{between: instead(limitOf(1 << 20))}, "bodies", doctor.Problem,
-			"2 MiB|client_max_body_size"},
-		"large requests that fail": {setting{between: instead(failLarge)}, "bodies", doctor.Warning, "status 500"},
-		"pages for errors": {setting{between: errorPages("/oauth/token")}, "token", doctor.Problem,
-			"not as JSON|error_page"},
-		"statuses that change": {setting{between: answers(statusesChange)}, "token", doctor.Problem,
-			"status 400|invalid_client"},
-		"tokens that may be stored": {setting{between: onPath("/oauth/token",
-			func(h http.Header) { h.Set("Cache-Control", "public") })}, "token", doctor.Problem, "Cache-Control"},
-		"tokens not for all origins": {setting{between: onPath("/oauth/token", notForAll)}, "cors", doctor.Problem,
-			"/oauth/token"},
-		"no registration": {setting{between: posts("/oauth/register", 403)}, "register", doctor.Problem,
-			"Claude cannot register: status 403"},
-		"a registration that is changed": {setting{between: body(func(b []byte, _ *http.Request) []byte {
-			return bytes.ReplaceAll(b, []byte("localhost:49152"), []byte("127.0.0.1:49152"))
-		})}, "register", doctor.Problem, "Claude Code registers"},
-		"a registration with nulls": {setting{between: body(func(b []byte, _ *http.Request) []byte {
-			return bytes.Replace(b, []byte(`"souvenir doctor"`), []byte("null"), 1)
-		})}, "register", doctor.Problem, "null"},
-		"too many registrations": {setting{between: posts("/oauth/register", 429)}, "register", doctor.Warning,
-			"too many"},
-		"no authorization": {setting{between: status("/oauth/authorize", 404)}, "authorize", doctor.Problem,
-			"does not lead to the sign-in"},
-		"a sign-in elsewhere": {setting{between: onPath("/oauth/authorize",
-			func(h http.Header) { h.Set("Location", "http://backend:8377"+h.Get("Location")) })}, "authorize", doctor.Problem,
-			"http://backend:8377/login|proxy_redirect"},
-		"no page to sign in": {setting{between: status("/login", 200)}, "login", doctor.Problem, "without a sign-in form"},
-		"a page that sets no cookie": {setting{between: onPath("/login", func(h http.Header) { h.Del("Set-Cookie") })},
-			"login", doctor.Problem, "sets no cookie"},
-		"pages in frames": {setting{between: onPath("/login",
-			func(h http.Header) { h.Del("Content-Security-Policy") })}, "login", doctor.Warning, "missing"},
-		"pages with form-action": {setting{between: onPath("/login",
-			func(h http.Header) { h.Add("Content-Security-Policy", "form-action 'self'") })}, "login", doctor.Problem,
-			"form-action"},
-		"pages without style": {setting{between: status("/static/", 404)}, "login", doctor.Warning, "style"},
-		"cookies without Secure": {setting{tls: &tls.Config{},
-			between: onPath("/login", func(h http.Header) { replace(h, "Set-Cookie", "; Secure", "") })}, "login",
-			doctor.Problem, "not Secure"},
-		"tools that fail": {setting{between: status("/tools/call", 500)}, "bodies", doctor.Warning,
-			"status 500"},
-		"messages that come as streams": {setting{between: withToken("/mcp",
-			func(h http.Header) { h.Set("Content-Type", "text/event-stream") })}, "mcp", doctor.Problem, "status 200"},
-		"another Host": {setting{between: before(func(r *http.Request) { r.Host = "backend:8377" })}, "mcp",
-			doctor.Problem, "host"},
-		"no Origin": {setting{between: before(func(r *http.Request) { r.Header.Del("Origin") })},
-			"origin", doctor.Problem, "Origin header does not arrive"},
-	}
-	for _, name := range longtest.Keys(table, 1, 6) {
-		test := table[name]
+// badSetups are mistakes in the setup of a proxy or server, with the first bad finding about each.
+var badSetups = map[string]struct {
+	how   setting
+	check string // the first bad finding
+	level doctor.Level
+	words string // words in it, separated by |
+}{
+	"another program": {setting{between: status("/", 200)}, "reach", doctor.Problem,
+		"not a Souvenir server"},
+	"a gateway without a server": {setting{between: status("/", 502)}, "reach", doctor.Problem, "status 502"},
+	"a redirect to another host": {setting{between: redirectTo("/health", "GET",
+		"https://www.memory.example/health")}, "reach", doctor.Problem, "redirected to https://www.memory.example/health"},
+	"encoded without being asked": {setting{between: onPath("/health",
+		func(h http.Header) { h.Set("Content-Encoding", "br") })}, "encoding", doctor.Problem, "br"},
+	"a clock that is slow": {setting{between: onPath("/health",
+		func(h http.Header) { h.Set("Date", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)) })}, "clock",
+		doctor.Problem, "tokens expire too early|NTP"},
+	"a clock that is a little fast": {setting{between: onPath("/health",
+		func(h http.Header) { h.Set("Date", time.Now().Add(20*time.Second).UTC().Format(http.TimeFormat)) })}, "clock",
+		doctor.Warning, "NTP"},
+	"an invalid date": {setting{between: onPath("/health",
+		func(h http.Header) { h.Set("Date", "today") })}, "clock", doctor.Warning, "no Date"},
+	"another public URL": {setting{publicURL: func(string) string { return "https://memory.example" }},
+		"metadata", doctor.Problem, "issuer is https://memory.example|--public-url"},
+	"another host": {setting{publicURL: func(at string) string {
+		return strings.Replace(at, "127.0.0.1",
+			"localhost", 1)
+	}}, "metadata", doctor.Problem, "localhost|exactly"},
+	"no metadata": {setting{between: status("/.well-known/", 404)}, "metadata", doctor.Problem,
+		"status 404|acme-challenge"},
+	"no metadata at the host's root": {setting{path: "/memory", between: status("/.well-known/", 404)}, "metadata",
+		doctor.Problem, "root of the host"},
+	"metadata without S256": {setting{between: body(func(b []byte,
+		_ *http.Request) []byte {
+		return bytes.ReplaceAll(b, []byte("S256"), []byte("plain"))
+	})}, "metadata", doctor.Problem, "S256"},
+	"endpoints elsewhere": {setting{between: body(func(b []byte, _ *http.Request) []byte {
+		return bytes.ReplaceAll(b, []byte("/oauth/token"), []byte(".evil.example/oauth/token"))
+	})}, "metadata", doctor.Problem, "token_endpoint is"},
+	"metadata for this origin only": {setting{between: onPath("/.well-known/oauth-authorization-server",
+		func(h http.Header) { h.Del("Access-Control-Allow-Origin") })}, "metadata", doctor.Problem,
+		"Access-Control-Allow-Origin is missing"},
+	"no alias": {setting{between: status("/.well-known/openid-configuration", 404)}, "metadata",
+		doctor.Warning, "openid-configuration"},
+	"no metadata of the resource": {setting{between: status("/.well-known/oauth-protected-resource", 403)}, "resource",
+		doctor.Problem, "status 403"},
+	"a resource with a slash": {setting{between: body(func(b []byte, _ *http.Request) []byte {
+		return bytes.Replace(b, []byte(`/mcp","resource_name`), []byte(`/mcp/","resource_name`), 1)
+	})}, "resource", doctor.Problem, "exactly"},
+	"another authorization server": {setting{between: body(func(b []byte,
+		r *http.Request) []byte {
+		return otherServer(b)
+	})}, "resource", doctor.Problem, "authorization_servers"},
+	"a resource for this origin only": {setting{between: onPath("/.well-known/oauth-protected-resource",
+		func(h http.Header) { h.Del("Access-Control-Allow-Origin") })}, "resource", doctor.Problem, "other origins"},
+	"a 401 without its header": {setting{between: header(func(h http.Header,
+		_ *http.Request) {
+		h.Del("WWW-Authenticate")
+	})}, "challenge", doctor.Problem, "no WWW-Authenticate|proxy_intercept_errors"},
+	"a sign-in of the proxy": {setting{between: status("/mcp", 403)}, "challenge", doctor.Problem,
+		"status 403|HTML"},
+	"a credential that is added": {setting{}, "challenge", doctor.Problem,
+		"accepts requests without a credential"}, // see below
+	"a challenge that leads elsewhere": {setting{between: onPath("/mcp",
+		func(h http.Header) { replace(h, "WWW-Authenticate", "/.well-known/", "/well-known/") })}, "challenge",
+		doctor.Problem, "other metadata"},
+	"a challenge without scopes": {setting{between: onPath("/mcp",
+		func(h http.Header) { replace(h, "WWW-Authenticate", "scope=", "x=") })}, "challenge", doctor.Warning, "no scopes"},
+	"a challenge that is not exposed": {setting{between: onPath("/mcp",
+		func(h http.Header) { h.Del("Access-Control-Expose-Headers") })}, "challenge", doctor.Warning,
+		"may not read WWW-Authenticate"},
+	"no Authorization": {setting{between: before(
+		func(r *http.Request) { r.Header.Del("Authorization") })}, "credentials", doctor.Problem,
+		"Authorization header does not arrive|CGIPassAuth"},
+	"no X-MCP-Token": {setting{between: before(func(r *http.Request) { r.Header.Del("X-MCP-Token") })},
+		"credentials", doctor.Warning, "X-MCP-Token header does not arrive"},
+	"a redirect to a slash": {setting{between: redirectTo("/mcp", "GET", "/mcp/")}, "slashes", doctor.Problem,
+		"GET /mcp is redirected to /mcp/"},
+	"a redirect from a slash": {setting{between: redirectTo("/mcp/", "POST", "/mcp")}, "slashes", doctor.Problem,
+		"POST /mcp/ is redirected"},
+	"OPTIONS refused": {setting{between: instead(refuseOptions)}, "cors", doctor.Problem, "status 405"},
+	"CORS twice": {setting{between: onPath("/oauth/token",
+		func(h http.Header) { h.Add("Access-Control-Allow-Origin", "*") })}, "cors", doctor.Problem, `"*", "*"`},
+	"CORS without a header": {setting{between: onPath("/mcp",
+		func(h http.Header) { replace(h, "Access-Control-Allow-Headers", "Mcp-Session-Id, ", "") })}, "cors", doctor.Problem,
+		"Mcp-Session-Id"},
+	"CORS without a method": {setting{between: onPath("/oauth/revoke",
+		func(h http.Header) { replace(h, "Access-Control-Allow-Methods", "POST", "GET") })}, "cors", doctor.Problem,
+		"/oauth/revoke"},
+	"a limit of 1 MiB": {setting{between: instead(limitOf(1 << 20))}, "bodies", doctor.Problem,
+		"2 MiB|client_max_body_size"},
+	"large requests that fail": {setting{between: instead(failLarge)}, "bodies", doctor.Warning, "status 500"},
+	"pages for errors": {setting{between: errorPages("/oauth/token")}, "token", doctor.Problem,
+		"not as JSON|error_page"},
+	"statuses that change": {setting{between: answers(statusesChange)}, "token", doctor.Problem,
+		"status 400|invalid_client"},
+	"tokens that may be stored": {setting{between: onPath("/oauth/token",
+		func(h http.Header) { h.Set("Cache-Control", "public") })}, "token", doctor.Problem, "Cache-Control"},
+	"tokens not for all origins": {setting{between: onPath("/oauth/token", notForAll)}, "cors", doctor.Problem,
+		"/oauth/token"},
+	"no registration": {setting{between: posts("/oauth/register", 403)}, "register", doctor.Problem,
+		"Claude cannot register: status 403"},
+	"a registration that is changed": {setting{between: body(func(b []byte, _ *http.Request) []byte {
+		return bytes.ReplaceAll(b, []byte("localhost:49152"), []byte("127.0.0.1:49152"))
+	})}, "register", doctor.Problem, "Claude Code registers"},
+	"a registration with nulls": {setting{between: body(func(b []byte, _ *http.Request) []byte {
+		return bytes.Replace(b, []byte(`"souvenir doctor"`), []byte("null"), 1)
+	})}, "register", doctor.Problem, "null"},
+	"too many registrations": {setting{between: posts("/oauth/register", 429)}, "register", doctor.Warning,
+		"too many"},
+	"no authorization": {setting{between: status("/oauth/authorize", 404)}, "authorize", doctor.Problem,
+		"does not lead to the sign-in"},
+	"a sign-in elsewhere": {setting{between: onPath("/oauth/authorize",
+		func(h http.Header) { h.Set("Location", "http://backend:8377"+h.Get("Location")) })}, "authorize", doctor.Problem,
+		"http://backend:8377/login|proxy_redirect"},
+	"no page to sign in": {setting{between: status("/login", 200)}, "login", doctor.Problem, "without a sign-in form"},
+	"a page that sets no cookie": {setting{between: onPath("/login", func(h http.Header) { h.Del("Set-Cookie") })},
+		"login", doctor.Problem, "sets no cookie"},
+	"pages in frames": {setting{between: onPath("/login",
+		func(h http.Header) { h.Del("Content-Security-Policy") })}, "login", doctor.Warning, "missing"},
+	"pages with form-action": {setting{between: onPath("/login",
+		func(h http.Header) { h.Add("Content-Security-Policy", "form-action 'self'") })}, "login", doctor.Problem,
+		"form-action"},
+	"pages without style": {setting{between: status("/static/", 404)}, "login", doctor.Warning, "style"},
+	"cookies without Secure": {setting{tls: &tls.Config{},
+		between: onPath("/login", func(h http.Header) { replace(h, "Set-Cookie", "; Secure", "") })}, "login",
+		doctor.Problem, "not Secure"},
+	"tools that fail": {setting{between: status("/tools/call", 500)}, "bodies", doctor.Warning,
+		"status 500"},
+	"messages that come as streams": {setting{between: withToken("/mcp",
+		func(h http.Header) { h.Set("Content-Type", "text/event-stream") })}, "mcp", doctor.Problem, "status 200"},
+	"another Host": {setting{between: before(func(r *http.Request) { r.Host = "backend:8377" })}, "mcp",
+		doctor.Problem, "host"},
+	"no Origin": {setting{between: before(func(r *http.Request) { r.Header.Del("Origin") })},
+		"origin", doctor.Problem, "Origin header does not arrive"},
+}
+
+func TestEachMistakeInASetupIsFound(t *testing.T) {
+	for _, name := range longtest.Keys(badSetups, 1, 6) {
+		test := badSetups[name]
 		t.Run(name, func(t *testing.T) {
 			token := ""
 			if name == "a credential that is added" {
