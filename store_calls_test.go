@@ -104,6 +104,7 @@ func settle(t *testing.T, s *Store) settled {
 func (st settled) arguments() map[string][]any {
 	all := st.accountArguments()
 	maps.Copy(all, st.memoryArguments())
+	maps.Copy(all, st.upkeepArguments())
 	return all
 }
 
@@ -166,7 +167,6 @@ func (st settled) memoryArguments() map[string][]any {
 	return map[string][]any{
 		"InvitedMembers": {p},
 		"AddCollection":  {NewCollection{Name: "c"}},
-		"CutAudit":       {st.audit},
 		"AddFile":        {NewFile{}, io.Reader(strings.NewReader("content"))},
 		"AddMember":      {NewMember{Project: p, User: "other", Role: MemberWriter}},
 		"AddMemories":    {[]NewMemory{{Content: "x"}}},
@@ -183,9 +183,6 @@ func (st settled) memoryArguments() map[string][]any {
 		"Last":             {1},
 		"Window":           {100},
 		"AddProject":       {NewProject{ID: "new"}},
-		"Backup":           {filepath.Join(st.dir, "backup.db")},
-		"BackupTo":         {io.Discard},
-		"SetSetting":       {SettingItems, new(int64)},
 		"CountDue":         {DueQuery{Project: p, Retention: Retention{After: MinRetention}}},
 		"CompleteTask":     {TaskRef{ProjectID: "p", TaskID: "T1"}},
 		"DeleteCollection": {DefaultCollection, &DeletionOptions{WithMemories: true}},
@@ -197,7 +194,6 @@ func (st settled) memoryArguments() map[string][]any {
 		"EraseFile":        {st.file},
 		"EraseMemory":      {st.memory},
 		"Erase":            {st.deleted},
-		"Export":           {io.Discard},
 		"GetCollection":    {DefaultCollection},
 		"GetFile":          {st.file},
 		"GetFileStatus":    {st.file},
@@ -207,28 +203,21 @@ func (st settled) memoryArguments() map[string][]any {
 		"GetProject":       {p},
 		"GetRule":          {p, RuleDo},
 		"GetTodo":          {p},
-		"Import": {io.Reader(strings.NewReader(`{"souvenir":"export","version":1}` + "\n" +
-			`{"type":"memory","content":"brought"}`))},
-		"GetMainMemory":        {p},
-		"Members":              {p},
-		"GetModuleState":       {ModuleQuery{Module: "engine"}},
-		"Modules":              {p},
-		"ChangeMasterKey":      {GenerateMasterKey()},
-		"ChangeUserKeysMaster": {GenerateMasterKey()},
-		"BackupUserKeys":       {"keys.ring"},
-		"MoveFiles":            {InDatabase},
-		"OpenFile":             {st.file},
-		"RecordActivity":       {NewActivity{Tool: "memory"}},
-		"RelatedMemories":      {st.memory, 1},
-		"RestoreRevision":      {st.memory, 1},
-		"RevisionPage":         {st.memory, RevisionQuery{}},
-		"Revisions":            {st.memory},
-		"Restore":              {st.deleted},
-		"Get":                  {st.deleted},
-		"Search":               {Query{Text: "apple"}},
-		"Transaction":          {func(ctx context.Context) error { return st.store.DeleteMemory(ctx, st.memory) }},
-		"SearchBatch":          {[]Query{{Text: "apple"}, {}}},
-		"SearchAll":            {Query{Text: "apple"}},
+		"GetMainMemory":    {p},
+		"Members":          {p},
+		"GetModuleState":   {ModuleQuery{Module: "engine"}},
+		"Modules":          {p},
+		"OpenFile":         {st.file},
+		"RelatedMemories":  {st.memory, 1},
+		"RestoreRevision":  {st.memory, 1},
+		"RevisionPage":     {st.memory, RevisionQuery{}},
+		"Revisions":        {st.memory},
+		"Restore":          {st.deleted},
+		"Get":              {st.deleted},
+		"Search":           {Query{Text: "apple"}},
+		"Transaction":      {func(ctx context.Context) error { return st.store.DeleteMemory(ctx, st.memory) }},
+		"SearchBatch":      {[]Query{{Text: "apple"}, {}}},
+		"SearchAll":        {Query{Text: "apple"}},
 		"Snapshot": {func(ctx context.Context) error {
 			_, err := st.store.GetMemory(ctx, st.memory)
 			return err
@@ -242,6 +231,24 @@ func (st settled) memoryArguments() map[string][]any {
 		"UpdateMemory":      {st.memory, MemoryUpdate{ShownMetadata: map[string]any{"k": "v"}}},
 		"UpdateProject":     {p, ProjectUpdate{Name: content("named")}},
 		"UpdateTodoSection": {ProjectRef{ID: "p"}, SectionSpec, TodoSectionUpdate{Content: "new"}},
+	}
+}
+
+// upkeepArguments are those of the methods of Upkeep.
+func (st settled) upkeepArguments() map[string][]any {
+	return map[string][]any{
+		"CutAudit":   {st.audit},
+		"Backup":     {filepath.Join(st.dir, "backup.db")},
+		"BackupTo":   {io.Discard},
+		"SetSetting": {SettingItems, new(int64)},
+		"Export":     {io.Discard},
+		"Import": {io.Reader(strings.NewReader(`{"souvenir":"export","version":1}` + "\n" +
+			`{"type":"memory","content":"brought"}`))},
+		"ChangeMasterKey":      {GenerateMasterKey()},
+		"ChangeUserKeysMaster": {GenerateMasterKey()},
+		"BackupUserKeys":       {"keys.ring"},
+		"MoveFiles":            {InDatabase},
+		"RecordActivity":       {NewActivity{Tool: "memory"}},
 	}
 }
 

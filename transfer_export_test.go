@@ -484,6 +484,40 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
+// importOnesOwn imports alice's export into another store, which then has the same.
+func importOnesOwn(t *testing.T, s *Store, export []byte, memories int) {
+	t.Helper()
+	other := openWords(t, filepath.Join(t.TempDir(), "other.db"), Options{Now: sealedClock})
+	report, err := other.Upkeep().Import(t.Context(), bytes.NewReader(export), nil)
+	if err != nil || len(report.Conflicts) > 0 || report.Ignored > 0 {
+		t.Fatalf("got %+v %v, want no error, no conflicts and ignored at most 0", report, err)
+	}
+	contents := func(s *Store) []string {
+		var all []string
+		for m, err := range s.As(Access{User: "alice"}).Memories(context.Background(), MemoryList{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Owner == "alice" {
+				all = append(all, m.Content)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	if here, there := contents(s), contents(other); !slices.Equal(here, there) ||
+		len(here) != memories {
+		t.Errorf("imported are %q, want %q, which are %d", there, here, memories)
+	}
+	if found, err := other.As(Access{User: "alice"}).GetPreferences(t.Context()); err != nil ||
+		!maps.Equal(found, map[string]any{"theme": "dark"}) {
+		t.Errorf("got %v %v, want no error and found %v", found, err, map[string]any{"theme": "dark"})
+	}
+	if report, err := other.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
+		t.Errorf("got %+v %v, want no error and OK", report, err)
+	}
+}
+
 // A user's export holds everything that the user owns, and imports into another store unchanged.
 func TestExportOfOnesOwn(t *testing.T) {
 	s := openRich(t)
@@ -539,36 +573,7 @@ func TestExportOfOnesOwn(t *testing.T) {
 		summary.Counts[transfer.KindVectors] == 0 {
 		t.Errorf("got counts %v of %v, want revisions in both and vectors in the first", summary.Counts, whole.Counts)
 	}
-
-	other := openWords(t, filepath.Join(t.TempDir(), "other.db"), Options{Now: sealedClock})
-	report, err := other.Upkeep().Import(t.Context(), bytes.NewReader(out.Bytes()), nil)
-	if err != nil || len(report.Conflicts) > 0 || report.Ignored > 0 {
-		t.Fatalf("got %+v %v, want no error, no conflicts and ignored at most 0", report, err)
-	}
-	contents := func(s *Store) []string {
-		var all []string
-		for m, err := range s.As(Access{User: "alice"}).Memories(context.Background(), MemoryList{}) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if m.Owner == "alice" {
-				all = append(all, m.Content)
-			}
-		}
-		slices.Sort(all)
-		return all
-	}
-	if here, there := contents(s), contents(other); !slices.Equal(here, there) ||
-		len(here) != summary.Counts[transfer.KindMemory] {
-		t.Errorf("imported are %q, want %q, which are %d", there, here, summary.Counts[transfer.KindMemory])
-	}
-	if found, err := other.As(Access{User: "alice"}).GetPreferences(t.Context()); err != nil ||
-		!maps.Equal(found, map[string]any{"theme": "dark"}) {
-		t.Errorf("got %v %v, want no error and found %v", found, err, map[string]any{"theme": "dark"})
-	}
-	if report, err := other.Upkeep().Check(t.Context(), nil); err != nil || !report.OK {
-		t.Errorf("got %+v %v, want no error and OK", report, err)
-	}
+	importOnesOwn(t, s, out.Bytes(), summary.Counts[transfer.KindMemory])
 }
 
 // The export of a user without data is empty.

@@ -20,95 +20,114 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/transfer"
 )
 
+// gibberish makes random values, and knows the ids of the memories and files made of them.
+type gibberish struct {
+	*rand.Rand
+	memories, files []string
+}
+
+func (g *gibberish) pick(from ...string) string { return from[g.IntN(len(from))] }
+
+func (g *gibberish) user() string { return g.pick("local", "ann", "bob", "ü/x", "東京") }
+
+func (g *gibberish) project() string { return g.pick("", "", "p", "q", "ann/p", "bob/q", "Plan \"x\"") }
+
+// one returns one of the ids, or an unknown one.
+func (g *gibberish) one(ids []string) string { return append(ids, "unknown")[g.IntN(max(1, len(ids)))] }
+
+func (g *gibberish) words() string {
+	return strings.Repeat(g.pick("kettle ", "Ümlaut\n\n# Head\n", "\x01\u2028\\\"", " \t", "東京の天気 ", "- [ ] T1 do\n"), 1+
+		g.IntN(1+g.IntN(300)))
+}
+
+func (g *gibberish) metadata() map[string]any {
+	m := map[string]any{}
+	for range g.IntN(4) {
+		m[g.pick("a", "<b>", "", "n\n", "module_name")] = []any{nil, true, 1.5, json.Number("12345678901234567890.10"),
+			"\u2028&", []any{1, map[string]any{"x": nil}}}[g.IntN(6)]
+	}
+	return m
+}
+
+func (g *gibberish) own() []float32 {
+	return []float32{g.Float32(), g.Float32() - 0.5, float32(g.IntN(2))}
+}
+
+func (g *gibberish) memory() NewMemory {
+	m := NewMemory{Content: g.words(), Collection: g.pick("", "c", "own"), ProjectID: g.project(),
+		ShownMetadata: g.metadata(), State: g.pick("", "active", "done")}
+	m.Tags = []string{g.pick("a", "ü b", "Z"), g.pick("a", "m\"", "9")}
+	if m.Collection == "own" && g.IntN(3) > 0 {
+		m.Embedding = g.own()
+	}
+	if g.IntN(2) == 0 {
+		m.Related = []string{g.one(g.memories)}
+	}
+	if g.IntN(8) == 0 {
+		m.EventType, m.RuleType = EventProjectRule, RuleType(g.pick("do", "dont"))
+	}
+	return m
+}
+
 // randomly makes n random changes of a store, through its methods. Refused calls are ignored.
 func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 	t.Helper()
-	ctx := context.Background()
-	pick := func(from ...string) string { return from[r.IntN(len(from))] }
-	user := func() string { return pick("local", "ann", "bob", "ü/x", "東京") }
-	project := func() string { return pick("", "", "p", "q", "ann/p", "bob/q", "Plan \"x\"") }
-	var memories, files []string
-	one := func(ids []string) string { return append(ids, "unknown")[r.IntN(max(1, len(ids)))] }
-	words := func() string {
-		return strings.Repeat(pick("kettle ", "Ümlaut\n\n# Head\n", "\x01\u2028\\\"", " \t", "東京の天気 ", "- [ ] T1 do\n"), 1+
-			r.IntN(1+r.IntN(300)))
-	}
-	metadata := func() map[string]any {
-		m := map[string]any{}
-		for range r.IntN(4) {
-			m[pick("a", "<b>", "", "n\n", "module_name")] = []any{nil, true, 1.5, json.Number("12345678901234567890.10"),
-				"\u2028&", []any{1, map[string]any{"x": nil}}}[r.IntN(6)]
-		}
-		return m
-	}
-	own := func() []float32 { return []float32{r.Float32(), r.Float32() - 0.5, float32(r.IntN(2))} }
+	ctx, g := context.Background(), &gibberish{Rand: r}
 	for range n {
-		v := s.As(Access{User: pick("ann", "bob", user())})
+		v := s.As(Access{User: g.pick("ann", "bob", g.user())})
 		var err error
-		switch r.IntN(20) {
+		switch g.IntN(20) {
 		case 0:
-			_, err = v.AddProject(ctx, NewProject{ID: pick("p", "q", "r"), Name: pick("", "Plan \"x\"", "Zwei")})
+			_, err = v.AddProject(ctx, NewProject{ID: g.pick("p", "q", "r"), Name: g.pick("", "Plan \"x\"", "Zwei")})
 		case 1:
-			_, err = s.AddMember(ctx, NewMember{Project: ProjectRef{ID: pick("ann/", "bob/") + pick("p", "q", "r")},
-				User: user(), Role: MemberRole(pick("reader", "writer", "owner"))})
+			_, err = s.AddMember(ctx, NewMember{Project: ProjectRef{ID: g.pick("ann/", "bob/") + g.pick("p", "q", "r")},
+				User: g.user(), Role: MemberRole(g.pick("reader", "writer", "owner"))})
 		case 2:
 			_, err = v.AddCollection(ctx,
-				NewCollection{Name: pick("c", "own", "Ö"), Description: words()[:1], OwnVectors: r.IntN(2) == 0, VectorSize: 3})
+				NewCollection{Name: g.pick("c", "own", "Ö"), Description: g.words()[:1], OwnVectors: g.IntN(2) == 0, VectorSize: 3})
 		case 3, 4, 5, 6, 7:
-			m := NewMemory{Content: words(), Collection: pick("", "c", "own"), ProjectID: project(), ShownMetadata: metadata(),
-				State: pick("", "active", "done")}
-			m.Tags = []string{pick("a", "ü b", "Z"), pick("a", "m\"", "9")}
-			if m.Collection == "own" && r.IntN(3) > 0 {
-				m.Embedding = own()
-			}
-			if r.IntN(2) == 0 {
-				m.Related = []string{one(memories)}
-			}
-			if r.IntN(8) == 0 {
-				m.EventType, m.RuleType = EventProjectRule, RuleType(pick("do", "dont"))
-			}
 			var added StoredMemory
-			if added, err = v.AddMemory(ctx, m); err == nil {
-				memories = append(memories, added.ID)
+			if added, err = v.AddMemory(ctx, g.memory()); err == nil {
+				g.memories = append(g.memories, added.ID)
 			}
 		case 8, 9, 10:
-			change := metadata()
-			change[pick("project_id", "importance", "tags", "related_memory_ids", "k")] = []any{nil, "p", "high", []any{"t"},
-				[]any{one(memories)}}[r.IntN(5)]
+			change := g.metadata()
+			change[g.pick("project_id", "importance", "tags", "related_memory_ids", "k")] = []any{nil, "p", "high", []any{"t"},
+				[]any{g.one(g.memories)}}[g.IntN(5)]
 			u := MemoryUpdate{ShownMetadata: change}
-			if r.IntN(2) == 0 {
-				u.Content = content(words())
+			if g.IntN(2) == 0 {
+				u.Content = content(g.words())
 			}
-			_, err = v.UpdateMemory(ctx, one(memories), u)
+			_, err = v.UpdateMemory(ctx, g.one(g.memories), u)
 		case 11:
-			err = v.DeleteMemory(ctx, one(memories))
+			err = v.DeleteMemory(ctx, g.one(g.memories))
 		case 12, 13:
 			var added File
-			f := NewFile{Filename: words(), ProjectID: project(), Tags: []string{pick("z", "y"), "a"}, Category: pick("", "c"),
-				Description: words()[:1]}
-			if r.IntN(2) == 0 {
-				f.ProjectID, f.MemoryID = "", one(memories)
+			f := NewFile{Filename: g.words(), ProjectID: g.project(), Tags: []string{g.pick("z", "y"), "a"},
+				Category: g.pick("", "c"), Description: g.words()[:1]}
+			if g.IntN(2) == 0 {
+				f.ProjectID, f.MemoryID = "", g.one(g.memories)
 			}
-			if added, err = v.AddFile(ctx, f, bytes.NewReader(pattern(r.IntN(2)*r.IntN(2*kernel.ChunkSize)))); err == nil {
-				files = append(files, added.ID)
+			if added, err = v.AddFile(ctx, f, bytes.NewReader(pattern(g.IntN(2)*g.IntN(2*kernel.ChunkSize)))); err == nil {
+				g.files = append(g.files, added.ID)
 			}
 		case 14:
-			_, err = v.UpdateFile(ctx, one(files),
-				FileUpdate{MemoryID: new(pick("", one(memories))), Tags: []string{pick("n", "o")}})
+			_, err = v.UpdateFile(ctx, g.one(g.files),
+				FileUpdate{MemoryID: new(g.pick("", g.one(g.memories))), Tags: []string{g.pick("n", "o")}})
 		case 15:
-			err = v.DeleteFile(ctx, one(files))
+			err = v.DeleteFile(ctx, g.one(g.files))
 		case 16:
-			_, err = v.UpdatePreferences(ctx, metadata())
+			_, err = v.UpdatePreferences(ctx, g.metadata())
 		case 17:
 			_, err = s.Accounts().AddUser(ctx,
-				NewUser{ID: pick("", user()), Name: pick("Ann", "Bob", "Œuvre"), Email: pick("", "a@b.example")})
+				NewUser{ID: g.pick("", g.user()), Name: g.pick("Ann", "Bob", "Œuvre"), Email: g.pick("", "a@b.example")})
 		case 18:
-			_, err = v.Accounts().AddToken(ctx, NewToken{Name: pick("t", "ü"), Projects: [][]string{nil, {"p"}}[r.IntN(2)]})
+			_, err = v.Accounts().AddToken(ctx, NewToken{Name: g.pick("t", "ü"), Projects: [][]string{nil, {"p"}}[g.IntN(2)]})
 		case 19:
-			if r.IntN(3) > 0 {
+			if g.IntN(3) > 0 {
 				continue
 			}
-			err = v.DeleteProject(ctx, ProjectRef{ID: project()}, &DeletionOptions{WithMemories: r.IntN(3) == 0})
+			err = v.DeleteProject(ctx, ProjectRef{ID: g.project()}, &DeletionOptions{WithMemories: g.IntN(3) == 0})
 		}
 		if err != nil && !isAny(err, ErrInvalid, ErrConflict, ErrNotFound, ErrForbidden, ErrTooLarge) {
 			t.Fatal(err)

@@ -35,49 +35,54 @@ func traces(t *testing.T, path string, secrets ...string) map[string]int {
 	return found
 }
 
+// erasures erase a memory and a file that are in the trash.
+var erasures = map[string]func(ctx context.Context, s *Store, memory, file string) error{
+	"an entry": func(ctx context.Context, s *Store, memory, file string) error {
+		for _, id := range []string{memory, file} {
+			if err := s.Trash().Erase(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"the whole trash": func(ctx context.Context, s *Store, _, _ string) error {
+		_, err := s.Trash().Empty(ctx)
+		return err
+	},
+	"when its time is over": func(ctx context.Context, s *Store, _, _ string) error {
+		_, err := s.Upkeep().Purge(ctx, &PurgeOptions{TrustClock: true})
+		return err
+	},
+	"without the trash": func(ctx context.Context, s *Store, memory, file string) error {
+		for _, id := range []string{memory, file} {
+			if _, err := s.Trash().Restore(ctx, id); err != nil {
+				return err
+			}
+		}
+		if err := s.EraseMemory(ctx, memory); err != nil {
+			return err
+		}
+		return s.EraseFile(ctx, file)
+	},
+	"with its project": func(ctx context.Context, s *Store, memory, file string) error {
+		if _, err := s.Trash().Restore(ctx, memory); err != nil {
+			return err
+		}
+		if err := s.Trash().Erase(ctx, file); err != nil {
+			return err
+		}
+		return s.DeleteProject(ctx, ProjectRef{ID: "p"}, &DeletionOptions{WithMemories: true, Erase: true})
+	},
+}
+
 // Erased data is in no byte of the file or its log: not in tables, full text, free pages or earlier versions of pages.
 func TestErasedBytesAreGone(t *testing.T) {
 	longtest.Only(t)
 	const word, secret, former, tag, inFile = "xylotomous", "the xylotomous password is Quidnunc",
 		"it was Zugzwang before", "tagfloccinauci", "bytesofafile-Wobbegong"
 	all := []string{word, "Quidnunc", "quidnunc", "Zugzwang", "zugzwang", tag, "Wobbegong", "secretname"}
-	ways := map[string]func(s *Store, memory, file string) error{
-		"an entry": func(s *Store, memory, file string) error {
-			for _, id := range []string{memory, file} {
-				if err := s.Trash().Erase(t.Context(), id); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		"the whole trash": func(s *Store, _, _ string) error { _, err := s.Trash().Empty(t.Context()); return err },
-		"when its time is over": func(s *Store, _, _ string) error {
-			_, err := s.Upkeep().Purge(t.Context(), &PurgeOptions{TrustClock: true})
-			return err
-		},
-		"without the trash": func(s *Store, memory, file string) error {
-			for _, id := range []string{memory, file} {
-				if _, err := s.Trash().Restore(t.Context(), id); err != nil {
-					return err
-				}
-			}
-			if err := s.EraseMemory(t.Context(), memory); err != nil {
-				return err
-			}
-			return s.EraseFile(t.Context(), file)
-		},
-		"with its project": func(s *Store, memory, file string) error {
-			if _, err := s.Trash().Restore(t.Context(), memory); err != nil {
-				return err
-			}
-			if err := s.Trash().Erase(t.Context(), file); err != nil {
-				return err
-			}
-			return s.DeleteProject(t.Context(), ProjectRef{ID: "p"}, &DeletionOptions{WithMemories: true, Erase: true})
-		},
-	}
-	for _, name := range longtest.Keys(ways, 1, 2) {
-		erase := ways[name]
+	for _, name := range longtest.Keys(erasures, 1, 2) {
+		erase := erasures[name]
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "erased.db")
 			var late time.Duration
@@ -109,7 +114,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 			if name == "when its time is over" {
 				late = 31 * 24 * time.Hour
 			}
-			if err := erase(s, m.ID, f.ID); err != nil {
+			if err := erase(t.Context(), s, m.ID, f.ID); err != nil {
 				t.Fatal(err)
 			}
 			if left := traces(t, path, all...); len(left) > 0 {

@@ -15,6 +15,22 @@ import (
 	"github.com/souvenir-ai/souvenir/tools"
 )
 
+func call(t *testing.T, set *tools.Set, name, arguments string) (result map[string]any) {
+	t.Helper()
+	answer, err := set.Call(context.Background(), name, json.RawMessage(arguments))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(answer)
+	if err == nil {
+		err = json.Unmarshal(encoded, &result)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
 func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
 	store, err := souvenir.Open(t.Context(), ":memory:",
 		&souvenir.Options{Documents: documents.New(&documents.Options{TrustPDF: true})})
@@ -23,36 +39,21 @@ func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
 	}
 	defer store.Close()
 	anna := store.As(souvenir.Access{User: "anna"})
-	call := func(set *tools.Set, name, arguments string) (result map[string]any) {
-		t.Helper()
-		answer, err := set.Call(context.Background(), name, json.RawMessage(arguments))
-		if err != nil {
-			t.Fatal(err)
-		}
-		encoded, err := json.Marshal(answer)
-		if err == nil {
-			err = json.Unmarshal(encoded, &result)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return result
-	}
 	pdf, err := os.ReadFile(filepath.Join("..", "documents", "testdata", "runbook.pdf"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := tools.New(anna, nil)
-	call(all, "memory", `{"action": "store", "content": "Lunch is at noon."}`)
-	file := call(all, "upload_document", `{"filename": "runbook.pdf", "project_name": "Ops", "content_base64": "`+
+	call(t, all, "memory", `{"action": "store", "content": "Lunch is at noon."}`)
+	file := call(t, all, "upload_document", `{"filename": "runbook.pdf", "project_name": "Ops", "content_base64": "`+
 		base64.StdEncoding.EncodeToString(pdf)+`"}`)
 	if text, _ := file["text"].(map[string]any); text["state"] != "indexed" || text["passages"] != 1.0 {
 		t.Errorf("upload_document returned %v, want what was indexed", file["text"])
 	}
-	call(all, "upload_document", `{"filename": "值班.md", "content": "# 值班\n\n部署窗口在星期二上午九点打开。"}`)
+	call(t, all, "upload_document", `{"filename": "值班.md", "content": "# 值班\n\n部署窗口在星期二上午九点打开。"}`)
 
 	const search = `{"action": "search", "query": "where are backups restored and verified?"}`
-	found, _ := call(all, "memory", search)["documents"].([]any)
+	found, _ := call(t, all, "memory", search)["documents"].([]any)
 	if len(found) != 1 {
 		t.Fatalf("got the documents %v, want the runbook alone", found)
 	}
@@ -61,18 +62,18 @@ func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
 		!strings.Contains(hit["text"].(string), "Utrecht") {
 		t.Errorf("got %v, want the passage of the file, with its page", hit)
 	}
-	if found, _ = call(all, "memory",
+	if found, _ = call(t, all, "memory",
 		`{"action": "search", "query": "部署窗口什么时候打开"}`)["documents"].([]any); len(found) == 0 ||
 		found[0].(map[string]any)["place"] != "line 3, 值班" {
 		t.Errorf("got the documents %v, want the Chinese one", found)
 	}
 	const about = `{"action": "get_context", "query": "where are backups restored and verified?"}`
-	asked := call(all, "memory", about)
+	asked := call(t, all, "memory", about)
 	if found, _ = asked["documents"].([]any); len(found) != 1 || found[0].(map[string]any)["place"] != "page 2" {
 		t.Errorf("get_context returned the documents %v, want the passage of the runbook", asked["documents"])
 	}
 	for _, budget := range []int{500, 600, 700, 800, 1000} {
-		asked = call(all, "memory", strings.Replace(about, "{", fmt.Sprintf(`{"token_budget": %d, `, budget), 1))
+		asked = call(t, all, "memory", strings.Replace(about, "{", fmt.Sprintf(`{"token_budget": %d, `, budget), 1))
 		encoded, err := json.Marshal(asked)
 		if tokens := int(asked["tokens"].(float64)); err != nil || tokens > budget || (len(encoded)+3)/4 > tokens+1 {
 			t.Errorf("with the budget %d: %d tokens of %d bytes, %v, want it within the budget, and the tokens of the "+
@@ -80,17 +81,17 @@ func TestSearchFindsDocumentsByWhatTheySay(t *testing.T) {
 		}
 	}
 	for name, result := range map[string]map[string]any{
-		"get_context without a query": call(all, "memory", `{"action": "get_context"}`),
-		"get_context of another user": call(tools.New(store.As(souvenir.Access{User: "eve"}), nil), "memory", about),
-		"get_context without files:read": call(tools.New(anna, &tools.Options{Allows: func(s souvenir.Scope) bool {
+		"get_context without a query": call(t, all, "memory", `{"action": "get_context"}`),
+		"get_context of another user": call(t, tools.New(store.As(souvenir.Access{User: "eve"}), nil), "memory", about),
+		"get_context without files:read": call(t, tools.New(anna, &tools.Options{Allows: func(s souvenir.Scope) bool {
 			return s != souvenir.ScopeFilesRead
 		}}), "memory", about),
-		"only memories": call(all, "memory", strings.Replace(search, "{", `{"only_memories": true, `, 1)),
-		"the next page": call(all, "memory", strings.Replace(search, "{", `{"offset": 1, `, 1)),
-		"another user":  call(tools.New(store.As(souvenir.Access{User: "eve"}), nil), "memory", search),
-		"another project": call(tools.New(store.As(souvenir.Access{User: "anna", Projects: []string{"x"}}), nil), "memory",
+		"only memories": call(t, all, "memory", strings.Replace(search, "{", `{"only_memories": true, `, 1)),
+		"the next page": call(t, all, "memory", strings.Replace(search, "{", `{"offset": 1, `, 1)),
+		"another user":  call(t, tools.New(store.As(souvenir.Access{User: "eve"}), nil), "memory", search),
+		"another project": call(t, tools.New(store.As(souvenir.Access{User: "anna", Projects: []string{"x"}}), nil), "memory",
 			search),
-		"a credential without files:read": call(tools.New(anna, &tools.Options{Allows: func(s souvenir.Scope) bool {
+		"a credential without files:read": call(t, tools.New(anna, &tools.Options{Allows: func(s souvenir.Scope) bool {
 			return s != souvenir.ScopeFilesRead
 		}}), "memory", search),
 	} {

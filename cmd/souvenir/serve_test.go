@@ -223,6 +223,22 @@ func TestFirstStartPrintsTheNextSteps(t *testing.T) {
 	}
 }
 
+// pageOf returns a function that reads the page of an answer, which must be a 200.
+func pageOf(t *testing.T) func(*http.Response, error) string {
+	return func(answer *http.Response, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		page, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("got %v %v %v, want no error and status code %v", answer.Status, err, string(page), http.StatusOK)
+		}
+		return string(page)
+	}
+}
+
 // The printed link leads to an account, a sign-in and the instructions for connecting a client. Links of earlier starts
 // no longer work.
 func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
@@ -251,18 +267,6 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	browser := &http.Client{Jar: jar}
-	read := func(answer *http.Response, err error) string {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		page, err := io.ReadAll(answer.Body)
-		if err != nil || answer.StatusCode != http.StatusOK {
-			t.Fatalf("got %v %v %v, want no error and status code %v", answer.Status, err, string(page), http.StatusOK)
-		}
-		return string(page)
-	}
 	for deadline := time.Now().Add(10 * time.Second); !strings.Contains(p.stderr.String(),
 		"user add NAME"); { // printed after the line that start waits for
 		if time.Now().After(deadline) {
@@ -273,22 +277,22 @@ func TestTheSetUpLinkMakesTheFirstAccount(t *testing.T) {
 	link = setUpLink(t, p.stderr.String())
 	form := url.Values{"username": {"root"}, "password": {"nine blue kettles"}}
 	for _, hidden := range regexp.MustCompile(`type="hidden" name="([^"]+)" value="([^"]+)"`).FindAllStringSubmatch(
-		read(browser.Get(link)), -1) {
+		pageOf(t)(browser.Get(link)), -1) {
 		form.Set(hidden[1], hidden[2])
 	}
-	page := read(browser.PostForm(p.url+"/setup", form))
+	page := pageOf(t)(browser.PostForm(p.url+"/setup", form))
 	if !strings.Contains(page, "claude mcp add") || !strings.Contains(page, p.url+"/mcp") {
 		t.Errorf(`the page lacks what to paste: %s, want "claude mcp add" and %s/mcp in the page`, page, p.url)
 	}
 	if token := regexp.MustCompile("mcp_[A-Za-z0-9]{40,}").FindString(page); token != "" {
 		t.Error("the page has a token before one was requested, want none")
 	}
-	if page := read(browser.Get(p.url + "/users")); !strings.Contains(page, "root") {
+	if page := pageOf(t)(browser.Get(p.url + "/users")); !strings.Contains(page, "root") {
 		t.Errorf("the first user is no admin: %s; want in it \"root\"", page)
 	}
 
 	invited := strings.TrimSpace(c.ok(t, "user", "invite", "--public-url", p.url, "--email", "ben@example.com"))
-	if page := read(http.Get(invited)); !strings.Contains(page, "ben@example.com") {
+	if page := pageOf(t)(http.Get(invited)); !strings.Contains(page, "ben@example.com") {
 		t.Errorf("the page of the invitation: %s; want in it \"ben@example.com\"", page)
 	}
 	p.stop(t)

@@ -142,14 +142,65 @@ func contents(t *testing.T, store *souvenir.Store) []string {
 	return all
 }
 
+type source struct {
+	from, path     string
+	memories       int
+	turns, skipped int
+	links, missing int
+	want           []string // parts of contents
+}
+
+func (test source) importOnce(t *testing.T) {
+	store := openStore(t)
+	dry, err := migrate.Import(t.Context(), store, test.from, test.path, &migrate.Options{DryRun: true})
+	if err != nil || len(contents(t, store)) != 0 {
+		t.Fatalf("a dry run: got %v and stored %q, want no error and nothing", err, contents(t, store))
+	}
+	first, err := migrate.Import(t.Context(), store, test.from, test.path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := test.memories - test.skipped
+	if test.turns > 0 {
+		stored = 0
+	}
+	if first.Added != stored || first.Turns != test.turns || first.TurnsAdded != test.turns ||
+		first.Skipped != test.skipped || first.Links != test.links || first.MissingLinks != test.missing {
+		t.Errorf("got %+v, want %d added, %d turns, %d skipped, %d links, %d missing", first, stored, test.turns,
+			test.skipped, test.links, test.missing)
+	}
+	if dry.Memories != first.Memories || dry.Turns != first.Turns || dry.Skipped != first.Skipped {
+		t.Errorf("the dry run said %+v, want what was done: %+v", dry, first)
+	}
+	all := contents(t, store)
+	for _, want := range test.want {
+		if !slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, want) }) {
+			t.Errorf("stored: %q, want one that begins with %q", all, want)
+		}
+	}
+	second, err := migrate.Import(t.Context(), store, test.from, test.path, nil)
+	if err != nil || second.Added+second.Updated+second.TurnsAdded != 0 || second.Unchanged != stored ||
+		second.Links != test.links {
+		t.Errorf("the second run: got %+v and %v, want %d unchanged, %d links and nothing else", second, err, stored,
+			test.links)
+	}
+	if again := contents(t, store); !slices.Equal(again, all) {
+		t.Errorf("after the second run: got %q, want %q", again, all)
+	}
+	report, err := store.Upkeep().Check(t.Context(), nil)
+	if err != nil || !report.OK {
+		t.Errorf("the check says %+v and %v, want OK", report, err)
+	}
+	migrate.KeepNothing(t)
+	other := openStore(t)
+	reread, err := migrate.Import(t.Context(), other, test.from, test.path, nil)
+	if err != nil || !reflect.DeepEqual(reread, first) || !slices.Equal(contents(t, other), all) {
+		t.Errorf("an import that keeps nothing: got %+v and %v, want %+v and the same memories", reread, err, first)
+	}
+}
+
 func TestEachSourceIsImportedOnce(t *testing.T) {
-	for i, test := range []struct {
-		from, path     string
-		memories       int
-		turns, skipped int
-		links, missing int
-		want           []string // parts of contents
-	}{
+	for i, test := range []source{
 		{"server-memory", "testdata/server-memory.jsonl", 3, 0, 0, 2, 0,
 			[]string{"Anna (person)\n- is allergic to peanuts\n- speaks Norwegian\n- works on Atlas", `Größe "X"`}},
 		{"chromem", "testdata/chromem/plain", 3, 0, 0, 0, 0, []string{"The kettle is blue.", "Der Topf fasst fünf Liter."}},
@@ -186,54 +237,7 @@ func TestEachSourceIsImportedOnce(t *testing.T) {
 		if !longtest.Part(i, 1, 6) {
 			continue
 		}
-		t.Run(test.from+" "+filepath.Base(test.path), func(t *testing.T) {
-			store := openStore(t)
-			dry, err := migrate.Import(t.Context(), store, test.from, test.path, &migrate.Options{DryRun: true})
-			if err != nil || len(contents(t, store)) != 0 {
-				t.Fatalf("a dry run: got %v and stored %q, want no error and nothing", err, contents(t, store))
-			}
-			first, err := migrate.Import(t.Context(), store, test.from, test.path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			stored := test.memories - test.skipped
-			if test.turns > 0 {
-				stored = 0
-			}
-			if first.Added != stored || first.Turns != test.turns || first.TurnsAdded != test.turns ||
-				first.Skipped != test.skipped || first.Links != test.links || first.MissingLinks != test.missing {
-				t.Errorf("got %+v, want %d added, %d turns, %d skipped, %d links, %d missing", first, stored, test.turns,
-					test.skipped, test.links, test.missing)
-			}
-			if dry.Memories != first.Memories || dry.Turns != first.Turns || dry.Skipped != first.Skipped {
-				t.Errorf("the dry run said %+v, want what was done: %+v", dry, first)
-			}
-			all := contents(t, store)
-			for _, want := range test.want {
-				if !slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, want) }) {
-					t.Errorf("stored: %q, want one that begins with %q", all, want)
-				}
-			}
-			second, err := migrate.Import(t.Context(), store, test.from, test.path, nil)
-			if err != nil || second.Added+second.Updated+second.TurnsAdded != 0 || second.Unchanged != stored ||
-				second.Links != test.links {
-				t.Errorf("the second run: got %+v and %v, want %d unchanged, %d links and nothing else", second, err, stored,
-					test.links)
-			}
-			if again := contents(t, store); !slices.Equal(again, all) {
-				t.Errorf("after the second run: got %q, want %q", again, all)
-			}
-			report, err := store.Upkeep().Check(t.Context(), nil)
-			if err != nil || !report.OK {
-				t.Errorf("the check says %+v and %v, want OK", report, err)
-			}
-			migrate.KeepNothing(t)
-			other := openStore(t)
-			reread, err := migrate.Import(t.Context(), other, test.from, test.path, nil)
-			if err != nil || !reflect.DeepEqual(reread, first) || !slices.Equal(contents(t, other), all) {
-				t.Errorf("an import that keeps nothing: got %+v and %v, want %+v and the same memories", reread, err, first)
-			}
-		})
+		t.Run(test.from+" "+filepath.Base(test.path), test.importOnce)
 	}
 }
 

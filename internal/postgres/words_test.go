@@ -9,6 +9,50 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
 )
 
+// answers describes what the words of a range say about some terms.
+func answers(t *testing.T, d db.DB, in db.Range) (all string) {
+	t.Helper()
+	err := d.Read(t.Context(), func(tx db.Tx) error {
+		w := tx.Words()
+		for _, terms := range [][]string{{"every"}, {"third"}, {"third", "fifth"}, {"n7"}, {"none"}, {"tag"}} {
+			n, err := w.Count(in, terms)
+			if err != nil {
+				return err
+			}
+			best, err := w.Best(in, terms, 5)
+			if err != nil {
+				return err
+			}
+			all += fmt.Sprintln(terms, n, best)
+			times := 0
+			err = w.(db.Counting).Frequencies(in, best, terms, func(f db.Frequency) error {
+				times += f.Times * (f.Term + 1)
+				return nil
+			})
+			if all += fmt.Sprintln(times); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// indexed counts the passages in the index.
+func indexed(t *testing.T, d db.DB) (n int) {
+	t.Helper()
+	err := d.Read(t.Context(), func(tx db.Tx) error {
+		return tx.QueryRow(`SELECT count(DISTINCT passage_id) FROM passage_term`).Scan(&n)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 // Words are found the same before and after background work has indexed them, and after any change.
 func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 	d, err := postgres.Open(t.Context(), pgtest.Address(t), db.Opening{Readers: 2})
@@ -19,55 +63,17 @@ func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 	const passages = 1200
 	partition, memory := withPassages(t, d, passages)
 	in := db.Range{First: partition << 32, Last: partition<<32 | 1<<31}
-	answers := func() (all string) {
-		err := d.Read(t.Context(), func(tx db.Tx) error {
-			w := tx.Words()
-			for _, terms := range [][]string{{"every"}, {"third"}, {"third", "fifth"}, {"n7"}, {"none"}, {"tag"}} {
-				n, err := w.Count(in, terms)
-				if err != nil {
-					return err
-				}
-				best, err := w.Best(in, terms, 5)
-				if err != nil {
-					return err
-				}
-				all += fmt.Sprintln(terms, n, best)
-				times := 0
-				err = w.(db.Counting).Frequencies(in, best, terms, func(f db.Frequency) error {
-					times += f.Times * (f.Term + 1)
-					return nil
-				})
-				if all += fmt.Sprintln(times); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}
-	indexed := func() (n int) {
-		err := d.Read(t.Context(), func(tx db.Tx) error {
-			return tx.QueryRow(`SELECT count(DISTINCT passage_id) FROM passage_term`).Scan(&n)
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	before := answers()
-	if got := indexed(); got != 0 {
+	before := answers(t, d, in)
+	if got := indexed(t, d); got != 0 {
 		t.Errorf("passages in the index before the background: got %d, want 0", got)
 	}
 	if err := d.Maintain(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
-	if got := indexed(); got != passages {
+	if got := indexed(t, d); got != passages {
 		t.Errorf("passages in the index: got %d, want %d", got, passages)
 	}
-	if got := answers(); got != before {
+	if got := answers(t, d, in); got != before {
 		t.Errorf("words in the index: got %s, want %s", got, before)
 	}
 	change := func(tx db.Tx) error { // of passages that are in the index, and of others
@@ -82,7 +88,7 @@ func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 		return tx.Words().Drop(partition<<32|9, partition<<32|(passages+9))
 	}
 	write(t, d, change)
-	changed := answers()
+	changed := answers(t, d, in)
 	write(t, d, func(tx db.Tx) error {
 		if _, err := tx.Exec(`DELETE FROM passage_term`); err != nil {
 			return err
@@ -90,7 +96,7 @@ func TestWordsAreFoundWhereverTheyAre(t *testing.T) {
 		_, err := tx.Exec(`DELETE FROM word_partition`)
 		return err
 	})
-	if got := answers(); got != changed {
+	if got := answers(t, d, in); got != changed {
 		t.Errorf("words that changed, from their texts: got %s, want %s, as with the index", got, changed)
 	}
 	if changed == before {

@@ -52,26 +52,21 @@ type oracleParts struct {
 	hasVector           bool
 }
 
-func (o *oracle) search(q Query, fuse func(cosine, bm25 float64, s Stats) float64) ([]ranked, Stats) {
-	finite := func(v []float32) bool {
-		for _, x := range v {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return false
-			}
-		}
-		return len(v) > 0
-	}
-	var searched []Memory
-	for _, m := range o.memories {
-		if slices.Contains(q.Partitions, m.Partition) {
-			searched = append(searched, m)
+func finite(v []float32) bool {
+	for _, x := range v {
+		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+			return false
 		}
 	}
-	n := 0
+	return len(v) > 0
+}
+
+// rarity counts the passages, and returns the weight of a term by how few of them have it.
+func rarity(q Query, searched []Memory) (passages int, idf func(term string) float64) {
 	df := map[string]int{}
 	for _, m := range searched {
 		for _, e := range m.Entries {
-			n++
+			passages++
 			for _, t := range q.Terms {
 				if slices.Contains(e.Terms, t.Text) {
 					df[t.Text]++
@@ -79,11 +74,20 @@ func (o *oracle) search(q Query, fuse func(cosine, bm25 float64, s Stats) float6
 			}
 		}
 	}
+	n := float64(passages)
+	return passages, func(t string) float64 { return math.Log(1 + (n-float64(df[t])+0.5)/(float64(df[t])+0.5)) }
+}
+
+func (o *oracle) search(q Query, fuse func(cosine, bm25 float64, s Stats) float64) ([]ranked, Stats) {
+	var searched []Memory
+	for _, m := range o.memories {
+		if slices.Contains(q.Partitions, m.Partition) {
+			searched = append(searched, m)
+		}
+	}
+	n, idf := rarity(q, searched)
 	k1, b, pivot := float64(q.BM25.K1), float64(q.BM25.B), float64(q.BM25.Pivot)
 	stats := Stats{Passages: n}
-	idf := func(t string) float64 {
-		return math.Log(1 + (float64(n)-float64(df[t])+0.5)/(float64(df[t])+0.5))
-	}
 	ideal := 0.0
 	for _, t := range q.Terms {
 		if t.Weight > 0 && !math.IsInf(float64(t.Weight), 0) {
@@ -141,6 +145,11 @@ func (o *oracle) search(q Query, fuse func(cosine, bm25 float64, s Stats) float6
 		}
 	}
 	stats.MaxBM25 = float32(highest)
+	return rank(q, all, stats, fuse), stats
+}
+
+// rank returns the memories to keep, the best first.
+func rank(q Query, all []ranked, stats Stats, fuse func(cosine, bm25 float64, s Stats) float64) []ranked {
 	var kept []ranked
 	for _, r := range all {
 		if q.Keep != nil && !q.Keep(r.row) {
@@ -160,7 +169,7 @@ func (o *oracle) search(q Query, fuse func(cosine, bm25 float64, s Stats) float6
 		}
 		return kept[i].id < kept[j].id
 	})
-	return kept, stats
+	return kept
 }
 
 // oracleExact returns the terms that give a passage a bonus.

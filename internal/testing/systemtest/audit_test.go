@@ -61,6 +61,38 @@ func writeAudit(t *testing.T, d database, each int) AuditReport {
 	return report
 }
 
+const auditColumns = `at, namespace, actor, via, credential, credential_id, action, kind, object, details, hash`
+
+func executing(statements ...string) func(db.Tx) error {
+	return func(tx db.Tx) error {
+		for _, statement := range statements {
+			if _, err := tx.Exec(statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func both(first, second func(db.Tx) error) func(db.Tx) error {
+	return func(tx db.Tx) error { return errors.Join(first(tx), second(tx)) }
+}
+
+// rewriting writes the whole log again: an attacker who has the code can write a consistent chain.
+func rewriting(entries int64, e audit.Entry) func(db.Tx) error {
+	return func(tx db.Tx) error {
+		if _, err := tx.Exec(`DELETE FROM audit`); err != nil {
+			return err
+		}
+		for range entries {
+			if err := audit.Append(tx, e, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 func attackAudit(t *testing.T, d database) {
 	report := writeAudit(t, d, 6)
 	hash, err := hex.DecodeString(report.Head.Hash)
@@ -77,31 +109,7 @@ func attackAudit(t *testing.T, d database) {
 			return audit.Append(tx, e, details)
 		}
 	}
-	sql := func(statements ...string) func(db.Tx) error {
-		return func(tx db.Tx) error {
-			for _, statement := range statements {
-				if _, err := tx.Exec(statement); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-	}
-	columns := `at, namespace, actor, via, credential, credential_id, action, kind, object, details, hash`
-	both := func(first, second func(db.Tx) error) func(db.Tx) error {
-		return func(tx db.Tx) error { return errors.Join(first(tx), second(tx)) }
-	}
-	rewrite := func(tx db.Tx) error { // an attacker who has the code can write a consistent chain
-		if _, err := tx.Exec(`DELETE FROM audit`); err != nil {
-			return err
-		}
-		for range kept.Seq {
-			if err := audit.Append(tx, again, nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	rewrite := rewriting(kept.Seq, again)
 	accept := func(tx db.Tx) error {
 		r, err := audit.Verify(tx, kept)
 		if err != nil {
@@ -127,35 +135,35 @@ func attackAudit(t *testing.T, d database) {
 		seqs   []int64 // the reported entries
 		anchor bool    // found only with an anchor
 	}{
-		{"nothing", sql(), nil, false},
-		{"a changed time", sql(`UPDATE audit SET at = at + 1 WHERE id = 7`), []int64{7}, false},
-		{"a changed actor", sql(`UPDATE audit SET actor = 'guest' WHERE id = 7`), []int64{7}, false},
-		{"text moved to the next field", sql(`UPDATE audit SET action = 'token.ad', kind = 'dtoken' WHERE id = 7`),
+		{"nothing", executing(), nil, false},
+		{"a changed time", executing(`UPDATE audit SET at = at + 1 WHERE id = 7`), []int64{7}, false},
+		{"a changed actor", executing(`UPDATE audit SET actor = 'guest' WHERE id = 7`), []int64{7}, false},
+		{"text moved to the next field", executing(`UPDATE audit SET action = 'token.ad', kind = 'dtoken' WHERE id = 7`),
 			[]int64{7}, false},
-		{"changed details", sql(`UPDATE audit SET details = '{}' WHERE id = 7`), []int64{7}, false},
-		{"details that are no JSON", sql(`UPDATE audit SET details = 'x' WHERE id = 7`), []int64{7}, false},
-		{"a changed hash", sql(`UPDATE audit SET hash = (SELECT hash FROM audit WHERE id = 3) WHERE id = 7`), []int64{7, 8},
-			false},
-		{"a deleted entry", sql(`DELETE FROM audit WHERE id = 7`), []int64{7}, false},
-		{"deleted entries", sql(`DELETE FROM audit WHERE id IN (7, 8, 12)`), []int64{7, 12}, false},
-		{"the first deleted", sql(`DELETE FROM audit WHERE id <= 3`), []int64{1}, false},
-		{"two exchanged", sql(`UPDATE audit SET id = 0 WHERE id = 7`, `UPDATE audit SET id = 7 WHERE id = 8`,
+		{"changed details", executing(`UPDATE audit SET details = '{}' WHERE id = 7`), []int64{7}, false},
+		{"details that are no JSON", executing(`UPDATE audit SET details = 'x' WHERE id = 7`), []int64{7}, false},
+		{"a changed hash", executing(`UPDATE audit SET hash = (SELECT hash FROM audit WHERE id = 3) WHERE id = 7`),
+			[]int64{7, 8}, false},
+		{"a deleted entry", executing(`DELETE FROM audit WHERE id = 7`), []int64{7}, false},
+		{"deleted entries", executing(`DELETE FROM audit WHERE id IN (7, 8, 12)`), []int64{7, 12}, false},
+		{"the first deleted", executing(`DELETE FROM audit WHERE id <= 3`), []int64{1}, false},
+		{"two exchanged", executing(`UPDATE audit SET id = 0 WHERE id = 7`, `UPDATE audit SET id = 7 WHERE id = 8`,
 			`UPDATE audit SET id = 8 WHERE id = 0`), []int64{7, 8, 9}, false},
-		{"one put in front", sql(`INSERT INTO audit SELECT 0, ` + columns + ` FROM audit WHERE id = 5`), []int64{0}, false},
-		{"one put in between", sql(`UPDATE audit SET id = -id WHERE id > 6`,
-			`INSERT INTO audit SELECT 7, `+columns+` FROM audit WHERE id = 3`,
+		{"one put in front", executing(`INSERT INTO audit SELECT 0, ` + auditColumns + ` FROM audit WHERE id = 5`),
+			[]int64{0}, false},
+		{"one put in between", executing(`UPDATE audit SET id = -id WHERE id > 6`,
+			`INSERT INTO audit SELECT 7, `+auditColumns+` FROM audit WHERE id = 3`,
 			`UPDATE audit SET id = 1 - id WHERE id < 0`), shifted, false},
-		{"the end cut off", sql(`DELETE FROM audit WHERE id > 20`), []int64{21}, true},
-		{"everything deleted", sql(`DELETE FROM audit`), []int64{1}, true},
+		{"the end cut off", executing(`DELETE FROM audit WHERE id > 20`), []int64{21}, true},
+		{"everything deleted", executing(`DELETE FROM audit`), []int64{1}, true},
 		{"everything rewritten", rewrite, []int64{kept.Seq}, true},
-		{"rewritten and accepted", both(rewrite, accept),
-			[]int64{kept.Seq}, true},
-		{"a cut beyond the anchor made up", both(sql(`DELETE FROM audit WHERE id < `+rest),
+		{"rewritten and accepted", both(rewrite, accept), []int64{kept.Seq}, true},
+		{"a cut beyond the anchor made up", both(executing(`DELETE FROM audit WHERE id < `+rest),
 			forge(audit.Details{"through": kept.Seq - 1, "hash": strings.Repeat("00", 32)}, audit.Cut)),
 			[]int64{kept.Seq}, false},
 		{"a cut of all made up", both(rewrite, cutAll), []int64{kept.Seq}, true},
-		{"the place beside one that was accepted", both(both(sql(`DELETE FROM audit WHERE id = 7`), accept),
-			sql(`DELETE FROM audit WHERE id = 8`)), []int64{7}, false},
+		{"the place beside one that was accepted", both(both(executing(`DELETE FROM audit WHERE id = 7`), accept),
+			executing(`DELETE FROM audit WHERE id = 8`)), []int64{7}, false},
 	}
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) { verifyAttacked(t, d, a.attack, kept, a.seqs, a.anchor) })

@@ -103,24 +103,25 @@ func around(sentence string, words int) string {
 	return b.String()
 }
 
-// TestExactIdentifierComesFirst searches for identifiers that one memory contains, among 40 short ones with similar
-// ones.
-func TestExactIdentifierComesFirst(t *testing.T) {
-	longtest.Only(t)
-	lengths := []int{12, 2000, 240}
-	tried := func(kind, length int) bool { // in the short form, each kind has one length
-		return longtest.All() || length == kind%2
-	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "exact.db")
+var exactLengths = []int{12, 2000, 240} // in words
+
+// triedExact says whether a kind is tried in a length: in the short form, each kind has one.
+func triedExact(kind, length int) bool {
+	return longtest.All() || length == kind%2
+}
+
+// addExact makes a store with a collection for each kind and length, and returns the ids of the memories that have the
+// identifier, by collection.
+func addExact(t *testing.T, path string) (wanted map[string]string) {
+	t.Helper()
 	store, err := souvenir.Open(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted := map[string]string{}
+	wanted = map[string]string{}
 	for i, k := range exactKinds {
-		for j, words := range lengths {
-			if !tried(i, j) {
+		for j, words := range exactLengths {
+			if !triedExact(i, j) {
 				continue
 			}
 			collection := fmt.Sprint(k.kind, " ", words)
@@ -144,6 +145,15 @@ func TestExactIdentifierComesFirst(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return wanted
+}
+
+// TestExactIdentifierComesFirst searches for identifiers that one memory contains, among 40 short ones with similar
+// ones.
+func TestExactIdentifierComesFirst(t *testing.T) {
+	longtest.Only(t)
+	path := filepath.Join(t.TempDir(), "exact.db")
+	wanted := addExact(t, path)
 	for _, at := range []struct {
 		name   string
 		memory int64
@@ -156,8 +166,8 @@ func TestExactIdentifierComesFirst(t *testing.T) {
 			defer store.Close()
 			asked, first := 0, 0
 			for i, k := range exactKinds {
-				for j, words := range lengths {
-					if !tried(i, j) {
+				for j, words := range exactLengths {
+					if !triedExact(i, j) {
 						continue
 					}
 					collection := fmt.Sprint(k.kind, " ", words)
