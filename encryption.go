@@ -22,8 +22,8 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// The keys that encrypt a store: the master key of its file, and keys of users. Keys that sign access tokens are
-// in oauthtokens.go.
+// The keys that encrypt a store: the master key of its file, and keys of users. Keys that sign access tokens are in
+// servers.go.
 
 // MasterKey encrypts stores: 32 bytes; the zero value means no key. It wraps the random key of each file, which
 // encrypts its pages with XChaCha20-Poly1305. docs/encryption.md says what stays readable. Its methods:

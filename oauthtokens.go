@@ -3,9 +3,6 @@ package souvenir
 import (
 	"cmp"
 	"context"
-	"crypto/ed25519"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,18 +11,16 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
-	"github.com/souvenir-ai/souvenir/internal/auth/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/auth/clientmeta"
 	"github.com/souvenir-ai/souvenir/internal/auth/secretvalue"
-	"github.com/souvenir-ai/souvenir/internal/auth/serverkeys"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/redact"
 )
 
-// The token endpoint: codes and refresh tokens in, tokens out; and the keys that sign access tokens. If a grant ends
-// here, that is committed even though the caller gets an error: functions return this error separately from the
-// transaction's own.
+// The token endpoint: codes and refresh tokens in, tokens out. If a grant ends here, that is committed even though the
+// caller gets an error: functions return this error separately from the transaction's own. The keys that sign access
+// tokens are in servers.go.
 
 // TokenSet is the answer of the token endpoint (RFC 6749, 5.1).
 type TokenSet struct {
@@ -467,84 +462,3 @@ func purgeRefreshTokens(tx db.Tx, now int64) error {
 	_, err := tx.Exec(`DELETE FROM oauth_token WHERE expires_at <= ?`, now)
 	return err
 }
-
-// SigningKey is the public half of a key that signs access tokens. It encodes to a JSON Web Key (RFC 7517, RFC 8037).
-type SigningKey struct {
-	ID        string // kid
-	Public    ed25519.PublicKey
-	CreatedAt time.Time
-	RetiredAt time.Time // when it stopped signing; zero: it is the signing key
-}
-
-// MarshalJSON returns kty, crv, x, kid, use and alg.
-func (k SigningKey) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Type      string `json:"kty"`
-		Curve     string `json:"crv"`
-		X         string `json:"x"`
-		ID        string `json:"kid"`
-		Use       string `json:"use"`
-		Algorithm string `json:"alg"`
-	}{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Public), k.ID, "sig", accesstoken.Algorithm})
-}
-
-// SigningKeys returns the keys whose tokens are accepted, the signing key first; none before the first token.
-func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
-	s, err := h.serving(ctx, "SigningKeys")
-	if err != nil {
-		return nil, err
-	}
-	all := []SigningKey{}
-	err = s.readStore(ctx, func(tx db.Tx) error {
-		found, err := accesstoken.List(tx, s.now())
-		for _, k := range found {
-			key := SigningKey{ID: k.ID, Public: k.Public(), CreatedAt: kernel.ToTime(k.Created)}
-			if k.Retired != 0 {
-				key.RetiredAt = kernel.ToTime(k.Retired)
-			}
-			all = append(all, key)
-		}
-		return err
-	})
-	return all, err
-}
-
-// RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
-// until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) and the key of
-// [Accounts.GetSealingKey] become invalid at once.
-func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
-	s, err := h.serving(ctx, "RotateSigningKey")
-	if err != nil {
-		return SigningKey{}, err
-	}
-	var made SigningKey
-	err = s.writeStore(ctx, func(tx db.Tx) error {
-		now := s.now()
-		err := cmp.Or(serverkeys.Remove(tx, markAlgorithm), serverkeys.Remove(tx, sealAlgorithm), purgeKeys(tx, now))
-		if err != nil {
-			return err
-		}
-		key, err := accesstoken.Rotate(tx, now)
-		if err == nil {
-			made = SigningKey{ID: key.ID, Public: key.Public(), CreatedAt: kernel.ToTime(now)}
-		}
-		return s.note(ctx, tx, err, event{"key.rotate", "key", AuditID("key", made.ID), nil})
-	})
-	if err != nil {
-		return SigningKey{}, err
-	}
-	return made, nil
-}
-
-// purgeKeys deletes the keys with which nothing can be verified any more.
-func purgeKeys(tx db.Tx, now int64) error {
-	return serverkeys.RemoveRetired(tx, now-accesstoken.KeyLife.Microseconds(), markAlgorithm,
-		now-browsermark.Life.Microseconds())
-}
-
-// The algorithms of keys that are stored with the signing keys (RFC 7518), so that they stay valid after a restart and
-// for all processes on a store.
-const (
-	markAlgorithm = "HS256"   // of marks of browsers
-	sealAlgorithm = "A256GCM" // of [Accounts.GetSealingKey]
-)

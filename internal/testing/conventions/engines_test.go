@@ -40,7 +40,7 @@ var engines = []engine{
 			"github.com/asg017/sqlite-vec-go-bindings/..."},
 		words: []string{"sqlite", "SQLite format", "-wal", "PRAGMA"},
 		above: []string{"backup.go: -wal", "cmd/souvenir/backup.go: -wal", "cmd/souvenir/userkeys.go: SQLite format",
-			"internal/db/dialect.go: sqlite", "internal/transfer/import.go: SQLite format"}},
+			"internal/db/dialect.go: sqlite", "internal/transfer/import.go: SQLite format", "recover.go: -wal"}},
 	{dir: "./internal/postgres", opener: "./postgres", drivers: []string{"github.com/jackc/..."},
 		tests: []string{"./server/internal/servertest"}, words: []string{"postgres://", "postgresql://", "pg_"},
 		above: []string{programEngines + ": pg_", programEngines + ": postgres://"}},

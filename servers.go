@@ -1,17 +1,104 @@
 package souvenir
 
 import (
+	"cmp"
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/auth/accesstoken"
+	"github.com/souvenir-ai/souvenir/internal/auth/browsermark"
 	"github.com/souvenir-ai/souvenir/internal/auth/serverkeys"
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 	"github.com/souvenir-ai/souvenir/internal/valid"
 )
 
-// What all servers of a store share: a secret, and small values for a short while. The keys that sign access tokens are
-// in oauthtokens.go.
+// What all servers of a store share: the keys that sign access tokens, a secret, and small values for a short while.
+
+// SigningKey is the public half of a key that signs access tokens. It encodes to a JSON Web Key (RFC 7517, RFC 8037).
+type SigningKey struct {
+	ID        string // kid
+	Public    ed25519.PublicKey
+	CreatedAt time.Time
+	RetiredAt time.Time // when it stopped signing; zero: it is the signing key
+}
+
+// MarshalJSON returns kty, crv, x, kid, use and alg.
+func (k SigningKey) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Type      string `json:"kty"`
+		Curve     string `json:"crv"`
+		X         string `json:"x"`
+		ID        string `json:"kid"`
+		Use       string `json:"use"`
+		Algorithm string `json:"alg"`
+	}{"OKP", "Ed25519", base64.RawURLEncoding.EncodeToString(k.Public), k.ID, "sig", accesstoken.Algorithm})
+}
+
+// SigningKeys returns the keys whose tokens are accepted, the signing key first; none before the first token.
+func (h *Accounts) SigningKeys(ctx context.Context) ([]SigningKey, error) {
+	s, err := h.serving(ctx, "SigningKeys")
+	if err != nil {
+		return nil, err
+	}
+	all := []SigningKey{}
+	err = s.readStore(ctx, func(tx db.Tx) error {
+		found, err := accesstoken.List(tx, s.now())
+		for _, k := range found {
+			key := SigningKey{ID: k.ID, Public: k.Public(), CreatedAt: kernel.ToTime(k.Created)}
+			if k.Retired != 0 {
+				key.RetiredAt = kernel.ToTime(k.Retired)
+			}
+			all = append(all, key)
+		}
+		return err
+	})
+	return all, err
+}
+
+// RotateSigningKey makes a new key for future tokens. The old one no longer signs; tokens that it signed are accepted
+// until they expire, at most an hour later. The marks of browsers (see [AddedSignIn]) and the key of
+// [Accounts.GetSealingKey] become invalid at once.
+func (h *Accounts) RotateSigningKey(ctx context.Context) (SigningKey, error) {
+	s, err := h.serving(ctx, "RotateSigningKey")
+	if err != nil {
+		return SigningKey{}, err
+	}
+	var made SigningKey
+	err = s.writeStore(ctx, func(tx db.Tx) error {
+		now := s.now()
+		err := cmp.Or(serverkeys.Remove(tx, markAlgorithm), serverkeys.Remove(tx, sealAlgorithm), purgeKeys(tx, now))
+		if err != nil {
+			return err
+		}
+		key, err := accesstoken.Rotate(tx, now)
+		if err == nil {
+			made = SigningKey{ID: key.ID, Public: key.Public(), CreatedAt: kernel.ToTime(now)}
+		}
+		return s.note(ctx, tx, err, event{"key.rotate", "key", AuditID("key", made.ID), nil})
+	})
+	if err != nil {
+		return SigningKey{}, err
+	}
+	return made, nil
+}
+
+// purgeKeys deletes the keys with which nothing can be verified any more.
+func purgeKeys(tx db.Tx, now int64) error {
+	return serverkeys.RemoveRetired(tx, now-accesstoken.KeyLife.Microseconds(), markAlgorithm,
+		now-browsermark.Life.Microseconds())
+}
+
+// The algorithms of keys that are stored with the signing keys (RFC 7518), so that they stay valid after a restart and
+// for all processes on a store.
+const (
+	markAlgorithm = "HS256"   // of marks of browsers
+	sealAlgorithm = "A256GCM" // of [Accounts.GetSealingKey]
+)
 
 // GetSealingKey returns the secret with which servers seal data that browsers keep for them: 32 bytes, the same for
 // every server on the store. The first call creates it. It is replaced when the signing key is rotated. On a read-only
