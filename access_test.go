@@ -227,7 +227,7 @@ var matrixWrites = []matrixCell{
 		return err
 	}},
 	{"DeleteMemory and Trash.Restore", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
-		if err := s.DeleteMemory(t.Context(), on.memory); err != nil {
+		if err := s.DeleteMemory(t.Context(), on.memory, nil); err != nil {
 			return err
 		}
 		_, err := s.Trash().Restore(t.Context(), on.memory)
@@ -235,7 +235,7 @@ var matrixWrites = []matrixCell{
 	}},
 	{"DeleteMemory", mayWrite, func(t *testing.T, s *Store,
 		on matrixThings) error {
-		return s.DeleteMemory(t.Context(), on.memory)
+		return s.DeleteMemory(t.Context(), on.memory, nil)
 	}},
 	{"linking to the memory", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
 		_, err := s.AddMemory(t.Context(), NewMemory{Content: "of my own", Related: []string{on.memory}})
@@ -270,7 +270,7 @@ var matrixWrites = []matrixCell{
 	}},
 	{"DeleteFile", mayWrite, func(t *testing.T, s *Store,
 		on matrixThings) error {
-		return s.DeleteFile(t.Context(), on.linkedFile)
+		return s.DeleteFile(t.Context(), on.linkedFile, nil)
 	}},
 	{"AddFile to the memory", mayWrite, func(t *testing.T, s *Store, on matrixThings) error {
 		_, err := s.AddFile(t.Context(), NewFile{MemoryID: on.memory}, strings.NewReader("x"))

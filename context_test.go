@@ -344,7 +344,7 @@ func TestContextsFollowEachChange(t *testing.T) {
 			}
 		default:
 			at := random.IntN(len(ids))
-			if err := s.DeleteMemory(t.Context(), ids[at]); err != nil {
+			if err := s.DeleteMemory(t.Context(), ids[at], nil); err != nil {
 				t.Fatal(err)
 			}
 			ids = slices.Delete(ids, at, at+1)

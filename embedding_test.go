@@ -200,7 +200,7 @@ func FuzzContent(f *testing.F) {
 			return
 		}
 		defer func() {
-			if err := inMemory.DeleteMemory(ctx, added.ID); err != nil {
+			if err := inMemory.DeleteMemory(ctx, added.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 		}()

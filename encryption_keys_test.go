@@ -540,7 +540,7 @@ func TestTheKeyOfAUserWhoCameBackIsKept(t *testing.T) {
 			view := k.s.As(Access{User: "customer-17"})
 			m, err := view.AddMemory(t.Context(), NewMemory{Content: "old"})
 			noError(t, err)
-			noError(t, view.DeleteMemory(t.Context(), m.ID)) // into the trash
+			noError(t, view.DeleteMemory(t.Context(), m.ID, nil)) // into the trash
 			mustAdd(t, view, NewMemory{Content: "old, too"})
 			noError(t, k.s.Accounts().DeleteUser(t.Context(), "customer-17", &DeletionOptions{WithMemories: true}))
 			for o, err := range keyring.Owners(t.Context(), k.s.db) {

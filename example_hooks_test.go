@@ -90,7 +90,7 @@ func ExampleHooks_refusal() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = store.DeleteMemory(ctx, m.ID)
+	err = store.DeleteMemory(ctx, m.ID, nil)
 	fmt.Println(errors.Is(err, errHold), errors.Is(err, souvenir.ErrForbidden))
 	fmt.Println(err)
 	// Output:

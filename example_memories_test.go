@@ -264,7 +264,7 @@ func ExampleTrash_Restore() {
 	store := open()
 	defer store.Close()
 	memory := add(store, souvenir.NewMemory{Content: "The spare key is with the neighbours."})[0]
-	if err := store.DeleteMemory(ctx, memory.ID); err != nil {
+	if err := store.DeleteMemory(ctx, memory.ID, nil); err != nil {
 		log.Fatal(err)
 	}
 
@@ -293,7 +293,7 @@ func ExampleTrash_Erase() {
 	store := open()
 	defer store.Close()
 	memory := add(store, souvenir.NewMemory{Content: "The door code is 4711."})[0]
-	if err := store.DeleteMemory(ctx, memory.ID); err != nil {
+	if err := store.DeleteMemory(ctx, memory.ID, nil); err != nil {
 		log.Fatal(err)
 	}
 	if err := store.Trash().Erase(ctx, memory.ID); err != nil {

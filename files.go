@@ -467,10 +467,14 @@ func (s *shared) loadFiles(tx db.Tx, v viewer, condition string, args ...any) ([
 func CleanFilename(name string) string { return cmp.Or(filetype.CleanFilename(name), "file") }
 
 // DeleteFile deletes a file. It goes to the trash, from which [Trash.Restore] restores it under its id, unless
-// Options.KeepTrash turns the trash off; [Store.EraseFile] deletes for good.
-func (s *Store) DeleteFile(ctx context.Context, id string) (err error) {
+// Options.KeepTrash turns the trash off. With Erase it is erased, which only the owner of its place may do; for others
+// who may write there it is ErrForbidden.
+func (s *Store) DeleteFile(ctx context.Context, id string, options *DeletionOptions) (err error) {
 	defer setGoNames[struct{}](&err, "file_id", "id")
 	ctx = db.Freeing(ctx)
+	if options.orDefault().Erase {
+		return s.eraseFile(ctx, id)
+	}
 	if s.options.KeepTrash < 0 {
 		return s.removeStoredFile(ctx, id, func(db.Tx, viewer, storedFile) error { return nil })
 	}
@@ -511,16 +515,12 @@ func (s *Store) removeStoredFile(ctx context.Context, id string, allowed func(db
 	return nil
 }
 
-// EraseFile permanently deletes a file: it does not go to the trash. Only the owner of its place may erase it; for
-// others who may write there it is ErrForbidden.
-func (s *Store) EraseFile(ctx context.Context, id string) (err error) {
-	defer setGoNames[struct{}](&err, "file_id", "id")
-	ctx = db.Freeing(ctx)
-	err = s.removeStoredFile(ctx, id, func(tx db.Tx, v viewer, f storedFile) error {
+func (s *Store) eraseFile(ctx context.Context, id string) error {
+	err := s.removeStoredFile(ctx, id, func(tx db.Tx, v viewer, f storedFile) error {
 		owner, err := trash.OwnerOfFile(tx, f.row)
 		if err == nil && owner != v.User {
 			err = newError(KindForbidden, "file_id",
-				"file %s belongs to another user, who alone can erase it; DeleteFile moves it to the trash", show(id))
+				"file %s belongs to another user, who alone can erase it; without Erase it goes to the trash", show(id))
 		}
 		return err
 	})

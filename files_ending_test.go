@@ -25,8 +25,8 @@ func fileCalls(s *Store, id string) map[string]func(context.Context) error {
 			_, err := s.AddFile(ctx, NewFile{}, strings.NewReader("content"))
 			return err
 		},
-		"DeleteFile": func(ctx context.Context) error { return s.DeleteFile(ctx, id) },
-		"EraseFile":  func(ctx context.Context) error { return s.EraseFile(ctx, id) },
+		"DeleteFile": func(ctx context.Context) error { return s.DeleteFile(ctx, id, nil) },
+		"erase":      func(ctx context.Context) error { return s.DeleteFile(ctx, id, &DeletionOptions{Erase: true}) },
 		"Files": func(ctx context.Context) error {
 			for _, err := range s.Files(ctx, FileList{}) {
 				return err
@@ -86,7 +86,7 @@ func TestFileCallsOfAReadOnlyStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "files.db")
 	f := mustAddFile(t, openWords(t, path, Options{}), NewFile{}, "content")
 	s := openWords(t, path, Options{ReadOnly: true})
-	writes := map[string]bool{"AddFile": true, "DeleteFile": true, "EraseFile": true, "UpdateFile": true}
+	writes := map[string]bool{"AddFile": true, "DeleteFile": true, "erase": true, "UpdateFile": true}
 	for name, call := range fileCalls(s, f.ID) {
 		if err := call(t.Context()); writes[name] && !errors.Is(err, ErrReadOnly) || !writes[name] && err != nil {
 			t.Errorf("%s gives %v, want ErrReadOnly from calls that write and no error from others", name, err)
@@ -112,7 +112,7 @@ func TestMemoryThatIsDeletedWhileItsFileArrives(t *testing.T) {
 	for _, size := range []int64{10, 9 << 20} {
 		m := mustAdd(t, s, NewMemory{Content: "soon gone"})
 		remove := hook(func() {
-			if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+			if err := s.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -129,7 +129,7 @@ func TestDamagedFileRows(t *testing.T) {
 	m := mustAdd(t, s, NewMemory{Content: "x"})
 	f := mustAddFile(t, s, NewFile{MemoryID: m.ID}, "content")
 	mustExec(t, s, `ALTER TABLE file_chunk RENAME TO elsewhere`)
-	for _, name := range []string{"AddFile", "EraseFile", "OpenFile"} {
+	for _, name := range []string{"AddFile", "erase", "OpenFile"} {
 		if err := fileCalls(s, f.ID)[name](t.Context()); !errors.Is(err, ErrInternal) {
 			t.Errorf("without chunks, %s gives %v, want ErrInternal", name, err)
 		}
@@ -161,7 +161,7 @@ func TestPurgeRemovesLeftoverFileBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.EraseFile(t.Context(), f.ID); err != nil {
+	if err := s.DeleteFile(t.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil {
 		t.Error(err)
 	}
 	if names := fileNames(t, s, FileList{}); len(names) != 0 {

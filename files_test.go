@@ -92,7 +92,7 @@ func TestUnfinishedFilesAreNotSeenAndBlockNoWriting(t *testing.T) {
 		mustAdd(t, s, NewMemory{Content: "written meanwhile"}) // an open transaction would block it
 		mustAddFile(t, s, NewFile{Filename: "another"}, "stored meanwhile")
 		for f, err := range s.Files(t.Context(), FileList{}) {
-			if err := errors.Join(err, s.EraseFile(t.Context(), f.ID)); err != nil {
+			if err := errors.Join(err, s.DeleteFile(t.Context(), f.ID, &DeletionOptions{Erase: true})); err != nil {
 				t.Error(err)
 			}
 		}
@@ -188,7 +188,7 @@ func TestFileQuota(t *testing.T) {
 		t.Errorf(`past the quota: %v, want ErrTooLarge, "1001" in the error and "1000" in the error`, err)
 	}
 	mustAddFile(t, s, NewFile{}, strings.Repeat("x", 400))
-	if err := s.DeleteFile(t.Context(), one.ID); err != nil {
+	if err := s.DeleteFile(t.Context(), one.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.AddFile(t.Context(), NewFile{}, zeros(600)); !errors.Is(err, ErrTooLarge) ||
@@ -297,7 +297,7 @@ func TestLargeFilesAreDeletedWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.EraseFile(t.Context(), f.ID); err != nil {
+		if err := s.DeleteFile(t.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil {
 			t.Fatal(err)
 		}
 		if held := filesHeld(t, s); held != [3]int{} {
@@ -342,7 +342,7 @@ func TestDamagedFilesAreNotReadAsIfTheyWereWhole(t *testing.T) {
 	corrupt("a missing chunk", err, "chunk 2 of 4", "0 bytes")
 	_, err = s.OpenFile(t.Context(), f.ID)
 	corrupt("fewer chunks", err, "3 chunks", "of "+fmt.Sprint(f.Size)+" in 4")
-	if err := s.EraseFile(t.Context(), f.ID); err != nil || filesHeld(t, s) != [3]int{} {
+	if err := s.DeleteFile(t.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil || filesHeld(t, s) != [3]int{} {
 		t.Errorf("a damaged file cannot be deleted: %v, want no error and no rows", err)
 	}
 }
@@ -397,7 +397,7 @@ func TestWriteAheadLogStaysSmallWhileFilesAreStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+	if err := s.DeleteFile(t.Context(), f.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	look()

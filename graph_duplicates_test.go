@@ -80,7 +80,7 @@ func TestNearDuplicatesFollowEachChange(t *testing.T) {
 	if got := pairsOf(t.Context(), t, s); fmt.Sprint(got) != before {
 		t.Errorf("after it was undone: got %q, want %s", got, before)
 	}
-	if err := s.DeleteMemory(t.Context(), third.ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), third.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	check("after a deletion", mine)

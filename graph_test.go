@@ -88,7 +88,7 @@ func TestKeptPicturesFollowEachChange(t *testing.T) {
 	if got := drawn(t.Context(), t, s, MemoryList{}); got != before {
 		t.Errorf("after it was undone: got %s, want %s", got, before)
 	}
-	if err := s.DeleteMemory(t.Context(), third.ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), third.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	check("after a deletion", mine, MemoryList{})
@@ -163,13 +163,13 @@ func TestKeptSamplesFollowEachChange(t *testing.T) {
 		case 1:
 			_, err = s.UpdateMemory(t.Context(), at, MemoryUpdate{Content: new(fmt.Sprintf("Kettle %d", i))})
 		case 2:
-			err = s.DeleteMemory(t.Context(), at)
+			err = s.DeleteMemory(t.Context(), at, nil)
 		case 3: // hides the other one, which is one of the newest, and not changed itself
 			successor = mustAdd(t, s, NewMemory{Content: fmt.Sprint("Newer ", i), Supersedes: ids[len(ids)-1]}).ID
 		case 4: // both are hidden, one by the other
 			mustAdd(t, s, NewMemory{Content: fmt.Sprint("Newest ", i), Supersedes: successor})
 		case 5: // the other one stands again
-			err = s.DeleteMemory(t.Context(), successor)
+			err = s.DeleteMemory(t.Context(), successor, nil)
 		default: // and is hidden again
 			_, err = s.Trash().Restore(t.Context(), successor)
 		}
@@ -243,7 +243,7 @@ func TestAStaleGraphTakesInChanges(t *testing.T) {
 		t.Errorf("after a change: got %v %q %q, want %q %q, stale", g.Stale, got, names(g), before, names(first))
 	}
 	for _, id := range []string{ids[2], ids[3]} {
-		if err := s.DeleteMemory(t.Context(), id); err != nil {
+		if err := s.DeleteMemory(t.Context(), id, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestAStaleGraphTakesInChanges(t *testing.T) {
 		t.Errorf("after most have changed: got %v %q %q, want an exact graph", g.Stale, got, names(g))
 	}
 	for _, id := range fresh {
-		if err := s.DeleteMemory(t.Context(), id); err != nil {
+		if err := s.DeleteMemory(t.Context(), id, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -318,7 +318,7 @@ func TestAKeptLayoutTakesInChanges(t *testing.T) {
 	if _, err := s.UpdateMemory(t.Context(), tea[0], MemoryUpdate{Content: new("the red car 7")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteMemory(t.Context(), cars[0]); err != nil {
+	if err := s.DeleteMemory(t.Context(), cars[0], nil); err != nil {
 		t.Fatal(err)
 	}
 	fresh := add("hot green tea, and more of it", 1)[0]
@@ -337,11 +337,11 @@ func TestAKeptLayoutTakesInChanges(t *testing.T) {
 		t.Errorf("got %+v, want what is new or has changed beside what is similar", at)
 	}
 	for _, id := range tea[1:] {
-		if err := s.DeleteMemory(t.Context(), id); err != nil {
+		if err := s.DeleteMemory(t.Context(), id, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.DeleteMemory(t.Context(), fresh); err != nil {
+	if err := s.DeleteMemory(t.Context(), fresh, nil); err != nil {
 		t.Fatal(err)
 	}
 	start.Points[slices.IndexFunc(start.Points, func(p Point) bool { return p.ID == cars[1] })].Label = "tea"

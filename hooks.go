@@ -26,7 +26,7 @@ import (
 //   - OperationStore: AddMemory, AddMemories, PutMemory, PutMemories, SetRule, SetTodo, SetIdentityMemory,
 //     Conversation.Append
 //   - OperationUpdate: UpdateMemory, UpdateMemories, RestoreRevision, UpdateTodoSection, CompleteTask
-//   - OperationDelete: DeleteMemory, DeleteMemories, DeleteRule, EraseMemory, DeleteCollection, DeleteProject,
+//   - OperationDelete: DeleteMemory, DeleteMemories, DeleteRule, DeleteCollection, DeleteProject,
 //     Conversation.Delete, Conversation.Clear
 //   - OperationSearch: Search, SearchBatch, SearchAll, GetContext, GetModuleState
 //

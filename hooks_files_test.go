@@ -116,7 +116,7 @@ func TestHooksReadOtherFilesBeforeTheyAreVisible(t *testing.T) {
 		if err != nil || !bytes.Equal(got, content) {
 			t.Errorf("%d bytes: got %d bytes, %v, want all of them", len(content), len(got), err)
 		}
-		if err := s.EraseFile(t.Context(), f.ID); err != nil {
+		if err := s.DeleteFile(t.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil {
 			t.Error(err)
 		}
 	}

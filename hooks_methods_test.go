@@ -173,8 +173,9 @@ var hookedCalls = map[string]func(s *Store, c hookedCall) error{
 			TodoSectionUpdate{Content: "plan " + secret})
 		return err
 	},
-	"DeleteMemory": func(s *Store, c hookedCall) error { return s.DeleteMemory(c.ctx, c.memory()) },
-	"EraseMemory":  func(s *Store, c hookedCall) error { return s.EraseMemory(c.ctx, c.memory()) },
+	"DeleteMemory": func(s *Store, c hookedCall) error {
+		return s.DeleteMemory(c.ctx, c.memory(), &DeletionOptions{Erase: true})
+	},
 	"DeleteMemories": func(s *Store, c hookedCall) error {
 		c.memory()
 		_, err := s.DeleteMemories(c.ctx, MemoriesDeletion{MemoryList: MemoryList{Filter: Filter{"a": "b"}}})

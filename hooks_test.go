@@ -27,7 +27,7 @@ var hookedMethods = map[string]OperationKind{
 	"UpdateMemory": OperationUpdate, "UpdateMemories": OperationUpdate, "RestoreRevision": OperationUpdate,
 	"UpdateTodoSection": OperationUpdate, "CompleteTask": OperationUpdate,
 	"DeleteMemory": OperationDelete, "DeleteMemories": OperationDelete, "DeleteRule": OperationDelete,
-	"EraseMemory": OperationDelete, "DeleteCollection": OperationDelete, "DeleteProject": OperationDelete,
+	"DeleteCollection": OperationDelete, "DeleteProject": OperationDelete,
 	"Conversation.Append": OperationStore, "Conversation.Delete": OperationDelete, "Conversation.Clear": OperationDelete,
 	"Search": OperationSearch, "SearchBatch": OperationSearch, "SearchAll": OperationSearch,
 	"GetContext":     OperationSearch,
@@ -37,7 +37,7 @@ var hookedMethods = map[string]OperationKind{
 // unhookedMethods store no new text of a memory.
 var unhookedMethods = []string{
 	"AddCollection", "UpdateCollection", "AddProject", "UpdateProject", "AddMember", "UpdateMember", "DeleteMember",
-	"AddFile", "UpdateFile", "DeleteFile", "EraseFile", "SetPreferences", "UpdatePreferences",
+	"AddFile", "UpdateFile", "DeleteFile", "SetPreferences", "UpdatePreferences",
 	"Trash.Restore", "Trash.Erase", "Trash.Empty",
 }
 
@@ -298,7 +298,7 @@ func TestHooksObserve(t *testing.T) {
 	if _, err = mine.UpdateMemories(ctx, MemoriesUpdate{All: true, Change: MemoryUpdate{State: ptr("done")}}); err != nil {
 		t.Fatal(err)
 	}
-	if err = mine.DeleteMemory(ctx, added[0].ID); err != nil {
+	if err = mine.DeleteMemory(ctx, added[0].ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, missing := mine.UpdateMemory(ctx, "nothing", MemoryUpdate{Content: ptr("text")})
@@ -372,7 +372,7 @@ func TestHooksMayCallTheStore(t *testing.T) {
 		if found, err := view.Search(ctx, Query{Text: "log entry"}); err != nil || len(found.Hits) == 0 {
 			t.Errorf("a hook cannot search: %v, want no error and some hits", err)
 		}
-		if err := view.DeleteMemory(ctx, m.ID); err != nil {
+		if err := view.DeleteMemory(ctx, m.ID, nil); err != nil {
 			t.Error("a hook cannot delete:", err)
 		}
 	}

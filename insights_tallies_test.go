@@ -46,7 +46,7 @@ func TestCountsByEventTypeFollowEachChange(t *testing.T) {
 		t.Fatalf("got %v, want %v", err, undone)
 	}
 	check(t.Context(), "after it was undone", EventTypeCount{"decision", 1}, EventTypeCount{"fact", 1})
-	if err := one.DeleteMemory(t.Context(), first.ID); err != nil {
+	if err := one.DeleteMemory(t.Context(), first.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	check(t.Context(), "after a deletion", EventTypeCount{"fact", 1})

@@ -384,14 +384,18 @@ func (s *Store) listRows(ctx context.Context, l MemoryList) (rows []int64, err e
 }
 
 // DeleteMemory deletes a memory with its history and the links from and to it. It goes to the trash, from which
-// [Trash.Restore] restores it under its id, unless Options.KeepTrash turns the trash off; [Store.EraseMemory]
-// deletes for good.
-func (s *Store) DeleteMemory(ctx context.Context, id string) error {
+// [Trash.Restore] restores it under its id, unless Options.KeepTrash turns the trash off. With Erase it is erased,
+// which only the owner of its place may do; for others who may write there it is ErrForbidden. Traces in the file are
+// then removed as for [Trash.Erase].
+func (s *Store) DeleteMemory(ctx context.Context, id string, options *DeletionOptions) error {
 	return s.hookedDelete(ctx, "DeleteMemory", func(ctx context.Context, o *operation) (err error) {
 		defer setGoNames[struct{}](&err, "id", "id")
 		o.names(id)
 		if err := o.delete(ctx); err != nil {
 			return err
+		}
+		if options.orDefault().Erase {
+			return s.eraseMemory(ctx, id)
 		}
 		return noRoomInTrash(s.write(ctx, func(tx db.Tx, v viewer) error {
 			found, err := kernel.LoadForWriting(tx, v, id)
@@ -410,20 +414,7 @@ func noRoomInTrash(err error, id string) error {
 	}
 	return causedBy(err, newError(KindFull, "id", "the disk is full, and the room held in reserve is "+
 		"too small to move memory %s with its past versions to the trash; free disk space or empty the "+
-		"trash, or delete the memory permanently (EraseMemory)", show(id)))
-}
-
-// EraseMemory permanently deletes a memory with its history: it does not go to the trash. Only the owner of its place
-// may erase it; for others who may write there it is ErrForbidden. Traces in the file are removed as for [Trash.Erase].
-func (s *Store) EraseMemory(ctx context.Context, id string) error {
-	return s.hookedDelete(ctx, "EraseMemory", func(ctx context.Context, o *operation) (err error) {
-		defer setGoNames[struct{}](&err, "id", "id")
-		o.names(id)
-		if err := o.delete(ctx); err != nil {
-			return err
-		}
-		return s.eraseMemory(ctx, id)
-	})
+		"trash, or delete the memory permanently (DeletionOptions.Erase)", show(id)))
 }
 
 func (s *Store) eraseMemory(ctx context.Context, id string) error {
@@ -459,7 +450,7 @@ func (s *Store) eraseMemoryAfter(ctx context.Context, id string, past int) (eras
 		}
 		if at.OwnerRow != v.User {
 			return newError(KindForbidden, "id",
-				"memory %s belongs to another user, who alone can erase it; DeleteMemory moves it to the trash", show(id))
+				"memory %s belongs to another user, who alone can erase it; without Erase it goes to the trash", show(id))
 		}
 		if past > 0 {
 			erased, err = trash.ErasePast(tx, m.Row, past)

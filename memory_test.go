@@ -207,12 +207,14 @@ func idAttacks() []attack {
 			_, err := a.store.GetMemory(ctx, id)
 			return err
 		},
-		"DeleteMemory": func(ctx context.Context, a attacked, id string) error { return a.store.DeleteMemory(ctx, id) },
+		"DeleteMemory": func(ctx context.Context, a attacked, id string) error { return a.store.DeleteMemory(ctx, id, nil) },
 		"GetMemoryStatus": func(ctx context.Context, a attacked, id string) error {
 			_, err := a.store.Insights().GetMemoryStatus(ctx, id)
 			return err
 		},
-		"EraseMemory": func(ctx context.Context, a attacked, id string) error { return a.store.EraseMemory(ctx, id) },
+		"erasing": func(ctx context.Context, a attacked, id string) error {
+			return a.store.DeleteMemory(ctx, id, &DeletionOptions{Erase: true})
+		},
 		"Trash.Erase": func(ctx context.Context, a attacked, id string) error { return a.store.Trash().Erase(ctx, id) },
 		"Trash.Restore": func(ctx context.Context, a attacked, id string) error {
 			_, err := a.store.Trash().Restore(ctx, id)
@@ -418,7 +420,7 @@ func FuzzMetadataPatch(f *testing.F) {
 			return
 		}
 		defer func() {
-			if err := s.DeleteMemory(ctx, added.ID); err != nil {
+			if err := s.DeleteMemory(ctx, added.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 		}()

@@ -127,7 +127,7 @@ func TestProjectsAreNamedByTheirOwnersAccount(t *testing.T) {
 		if m, err := member.AddMemory(t.Context(), NewMemory{Content: "more", ProjectID: ref}); err != nil ||
 			m.ProjectID != "p" {
 			t.Errorf("stored into %s: %+v, %v; want projectID \"p\"", ref, m, err)
-		} else if err := member.DeleteMemory(t.Context(), m.ID); err != nil {
+		} else if err := member.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 			t.Error(err)
 		}
 		limited := s.As(Access{User: "u2", Projects: []string{ref}})
@@ -228,7 +228,7 @@ func TestFilesOfADeletedProjectStayWithItsOwner(t *testing.T) {
 		!strings.Contains(err.Error(), "1 memories and 1 files") {
 		t.Errorf(`deleting a full project gives %v, want ErrConflict and "1 memories and 1 files" in the error`, err)
 	}
-	if err := will.DeleteMemory(t.Context(), m.ID); err != nil {
+	if err := will.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := olga.DeleteProject(t.Context(), p, o); !errors.Is(err, ErrConflict) ||

@@ -433,7 +433,7 @@ func TestAFilterFindsWhatMatchesAfterEachChange(t *testing.T) {
 		case n < 9:
 			when = "after a deletion"
 			at := random.IntN(len(ids))
-			if err := s.DeleteMemory(t.Context(), ids[at]); err != nil {
+			if err := s.DeleteMemory(t.Context(), ids[at], nil); err != nil {
 				t.Fatal(err)
 			}
 			ids = slices.Delete(ids, at, at+1)

@@ -374,7 +374,7 @@ func TestSearchesBesideWritersMissNothing(t *testing.T) {
 					t.Errorf("%s is found where it was: %t, want false; where it is: %t, want true", word, found(place), found(to))
 				}
 				if i%2 == 0 {
-					if err := s.DeleteMemory(t.Context(), added.ID); err != nil {
+					if err := s.DeleteMemory(t.Context(), added.ID, nil); err != nil {
 						t.Error(err)
 						return
 					}

@@ -52,7 +52,7 @@ func TestSegmentsAreLoadedAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteMemory(t.Context(), want[0]); err != nil {
+	if err := s.DeleteMemory(t.Context(), want[0], nil); err != nil {
 		t.Fatal(err)
 	}
 	again := openFerries(t, s.db.Upkeep().Path, nil)
@@ -129,9 +129,9 @@ func randomChange(t *testing.T, g *rand.Rand, s *Store) error {
 		_, err := s.UpdateMemory(t.Context(), id, MemoryUpdate{ProjectName: &project})
 		return err
 	case 5:
-		return s.DeleteMemory(t.Context(), id)
+		return s.DeleteMemory(t.Context(), id, nil)
 	case 6:
-		return s.EraseMemory(t.Context(), id)
+		return s.DeleteMemory(t.Context(), id, &DeletionOptions{Erase: true})
 	case 7:
 		for e, err := range s.Trash().All(t.Context(), TrashList{}) {
 			if err == nil {
@@ -391,7 +391,7 @@ func TestCheckFindsWrongSegments(t *testing.T) {
 			s := openFerries(t, filepath.Join(t.TempDir(), "store.db"), nil)
 			mustPersist(t, s)
 			ids, _ := ferries(t, s)
-			if err := s.DeleteMemory(t.Context(), ids[0]); err != nil {
+			if err := s.DeleteMemory(t.Context(), ids[0], nil); err != nil {
 				t.Fatal(err)
 			}
 			mustAdd(t, s, NewMemory{Content: "The ferry leaves later."})

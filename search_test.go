@@ -190,7 +190,7 @@ func TestFiltersAcceptAllMetadataValues(t *testing.T) {
 					len(found.Hits), err, id)
 			}
 		}
-		if err := s.DeleteMemory(t.Context(), id); err != nil {
+		if err := s.DeleteMemory(t.Context(), id, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -77,7 +77,7 @@ func settle(t *testing.T, s *Store) settled {
 	must(s.SetTodo(t.Context(), NewTodo{ProjectID: "p", Content: settledTodo}))
 	must(s.SetIdentityMemory(t.Context(), IdentityMemory{Content: "Ada"}))
 	st.deleted = mustAdd(t, s, NewMemory{Content: "to be restored", ProjectID: "p"}).ID
-	must(nil, s.DeleteMemory(t.Context(), st.deleted))
+	must(nil, s.DeleteMemory(t.Context(), st.deleted, nil))
 	must(s.AddMemory(t.Context(), NewMemory{Content: "what it is about", ProjectID: "p", EventType: EventProjectMain}))
 	must(s.Accounts().LinkIdentity(t.Context(), NewIdentity{Issuer: testIssuer, Subject: "1"}))
 	st.file = mustAddFile(t, s, NewFile{}, "content").ID
@@ -186,13 +186,11 @@ func (st settled) memoryArguments() map[string][]any {
 		"CountDue":         {DueQuery{Project: p, Retention: Retention{After: MinRetention}}},
 		"CompleteTask":     {TaskRef{ProjectID: "p", TaskID: "T1"}},
 		"DeleteCollection": {DefaultCollection, &DeletionOptions{WithMemories: true}},
-		"DeleteFile":       {st.file},
+		"DeleteFile":       {st.file, (*DeletionOptions)(nil)},
 		"DeleteMember":     {p, "guest"},
-		"DeleteMemory":     {st.memory},
+		"DeleteMemory":     {st.memory, &DeletionOptions{Erase: true}},
 		"DeleteProject":    {p, &DeletionOptions{WithMemories: true}},
 		"DeleteRule":       {p, RuleDo},
-		"EraseFile":        {st.file},
-		"EraseMemory":      {st.memory},
 		"Erase":            {st.deleted},
 		"GetCollection":    {DefaultCollection},
 		"GetFile":          {st.file},
@@ -215,7 +213,7 @@ func (st settled) memoryArguments() map[string][]any {
 		"Restore":          {st.deleted},
 		"Get":              {st.deleted},
 		"Search":           {Query{Text: "apple"}},
-		"Transaction":      {func(ctx context.Context) error { return st.store.DeleteMemory(ctx, st.memory) }},
+		"Transaction":      {func(ctx context.Context) error { return st.store.DeleteMemory(ctx, st.memory, nil) }},
 		"SearchBatch":      {[]Query{{Text: "apple"}, {}}},
 		"SearchAll":        {Query{Text: "apple"}},
 		"Snapshot": {func(ctx context.Context) error {

@@ -263,7 +263,7 @@ func TestReadOnlyFilesAreReadAndNeverWritten(t *testing.T) {
 					_, err := s.UpdateMemory(t.Context(), id, MemoryUpdate{Content: content("x")})
 					return err
 				},
-				"DeleteMemory": func() error { return s.DeleteMemory(t.Context(), id) },
+				"DeleteMemory": func() error { return s.DeleteMemory(t.Context(), id, nil) },
 				"UpdateCollection": func() error {
 					_, err := s.UpdateCollection(t.Context(), "default", CollectionUpdate{Description: content("x")})
 					return err

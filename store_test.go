@@ -79,7 +79,7 @@ func TestASnapshotIsTheStateOfOneMoment(t *testing.T) {
 			return err
 		}
 		mustAdd(t, ann, NewMemory{Content: "kettle again", ProjectID: "p"})
-		if err := ann.DeleteMemory(t.Context(), first.ID); err != nil {
+		if err := ann.DeleteMemory(t.Context(), first.ID, nil); err != nil {
 			return err
 		}
 		if m, err := ann.GetMemory(ctx, first.ID); err != nil || m.Content != "kettle" {
@@ -192,7 +192,7 @@ var cancelledCalls = []struct {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		time.AfterFunc(20*time.Millisecond, cancel)
-		return c.locked(t, func() error { return c.s.DeleteMemory(ctx, c.id) })
+		return c.locked(t, func() error { return c.s.DeleteMemory(ctx, c.id, nil) })
 	}, context.Canceled},
 	{"open behind another's lock", func(t *testing.T, c cancelling) error {
 		ctx, cancel := soon()

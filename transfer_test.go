@@ -100,7 +100,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			}
 			_, err = v.UpdateMemory(ctx, g.one(g.memories), u)
 		case 11:
-			err = v.DeleteMemory(ctx, g.one(g.memories))
+			err = v.DeleteMemory(ctx, g.one(g.memories), nil)
 		case 12, 13:
 			var added File
 			f := NewFile{Filename: g.words(), ProjectID: g.project(), Tags: []string{g.pick("z", "y"), "a"},
@@ -115,7 +115,7 @@ func randomly(t *testing.T, s *Store, r *rand.Rand, n int) {
 			_, err = v.UpdateFile(ctx, g.one(g.files),
 				FileUpdate{MemoryID: new(g.pick("", g.one(g.memories))), Tags: []string{g.pick("n", "o")}})
 		case 15:
-			err = v.DeleteFile(ctx, g.one(g.files))
+			err = v.DeleteFile(ctx, g.one(g.files), nil)
 		case 16:
 			_, err = v.UpdatePreferences(ctx, g.metadata())
 		case 17:

@@ -332,15 +332,15 @@ func trashed(m kernel.Memory) trash.Memory {
 	return trash.Memory{Row: m.Row, Partition: m.Partition, ID: m.ID, Content: m.Content}
 }
 
-// DeletionOptions change how [Store.DeleteCollection], [Store.DeleteProject] and [Accounts.DeleteUser] work. Nil means
-// the zero value.
+// DeletionOptions change how [Store.DeleteMemory], [Store.DeleteFile], [Store.DeleteCollection], [Store.DeleteProject],
+// [Conversation.Clear] and [Accounts.DeleteUser] work. Nil means the zero value.
 type DeletionOptions struct {
 	// WithMemories deletes the contents, too: the memories, even if another user stored them, and with a user their
-	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict.
+	// collections, projects and files. Without it, deleting one that is not empty fails with ErrConflict. Deletions of
+	// one memory or file ignore it.
 	WithMemories bool
 
-	// Erase erases a collection or a project with its memories instead of moving it to the trash. A user is always
-	// erased.
+	// Erase erases instead of moving to the trash. A user is always erased.
 	Erase bool
 
 	// Receipt is filled in when DeleteUser has deleted everything; nil means no receipt. It counts what existed at the

@@ -59,10 +59,10 @@ var erasures = map[string]func(ctx context.Context, s *Store, memory, file strin
 				return err
 			}
 		}
-		if err := s.EraseMemory(ctx, memory); err != nil {
+		if err := s.DeleteMemory(ctx, memory, &DeletionOptions{Erase: true}); err != nil {
 			return err
 		}
-		return s.EraseFile(ctx, file)
+		return s.DeleteFile(ctx, file, &DeletionOptions{Erase: true})
 	},
 	"with its project": func(ctx context.Context, s *Store, memory, file string) error {
 		if _, err := s.Trash().Restore(ctx, memory); err != nil {
@@ -105,10 +105,10 @@ func TestErasedBytesAreGone(t *testing.T) {
 			if before := traces(t, path, all...); len(before) < 8 {
 				t.Fatalf("before, the files hold %v only; want at least a length of 8", before)
 			}
-			if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+			if err := s.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+			if err := s.DeleteFile(t.Context(), f.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 			if name == "when its time is over" {
@@ -146,8 +146,8 @@ func TestDeletedUsersLeaveNoTrash(t *testing.T) {
 	}
 	share(t, ada, "p", "bob", MemberWriter)
 	f := mustAddFile(t, ada, NewFile{ProjectID: "p"}, "content")
-	for _, err := range []error{ada.DeleteMemory(t.Context(), ids[0]), bob.DeleteMemory(t.Context(), ids[1]),
-		bob.DeleteFile(t.Context(), f.ID)} {
+	for _, err := range []error{ada.DeleteMemory(t.Context(), ids[0], nil), bob.DeleteMemory(t.Context(), ids[1], nil),
+		bob.DeleteFile(t.Context(), f.ID, nil)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +179,7 @@ func TestAnEntryThatIsErasedMeanwhileIsNotRestored(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "again.db")
 	s, other := openRerunning(t, path), openWords(t, path, Options{})
 	m := mustAdd(t, s, NewMemory{Content: "a kettle"})
-	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	ctx := context.WithValue(t.Context(), rerunning{}, func() {
@@ -196,7 +196,7 @@ func TestAnEntryThatIsErasedMeanwhileIsNotRestored(t *testing.T) {
 func TestAMemoryWithAnUnreadableVectorIsRestored(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
 	m := mustAdd(t, s, NewMemory{Content: "the harbour wall needs paint"})
-	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.db.Write(t.Context(), func(tx db.Tx) error {
@@ -221,7 +221,7 @@ func TestAMemoryWithAnUnreadableVectorIsRestored(t *testing.T) {
 func TestDamageInTheTrashIsFound(t *testing.T) {
 	s := openWords(t, filepath.Join(t.TempDir(), "damaged.db"), Options{})
 	m := mustAdd(t, s, NewMemory{Content: "the sound content"})
-	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.db.Write(t.Context(), func(tx db.Tx) error {
@@ -242,7 +242,7 @@ func TestDamageInTheTrashIsFound(t *testing.T) {
 			report.Findings[0].ID != m.ID {
 			t.Errorf(`check says %+v, want not OK, total 1, table "memory" and ID %v`, report, m.ID)
 		}
-		if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+		if err := s.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -120,7 +120,7 @@ func varied(tb testing.TB, s *Store) string {
 		}
 	}
 	gone := mustAdd(tb, s, NewMemory{Content: "deleted kettle"})
-	if err := s.DeleteMemory(ctx, gone.ID); err != nil {
+	if err := s.DeleteMemory(ctx, gone.ID, nil); err != nil {
 		tb.Fatal(err)
 	}
 	damage(tb, s, fileRows("whole", []byte("a"), []byte("bc")))

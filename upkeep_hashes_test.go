@@ -225,7 +225,7 @@ func TestFlippedBytesAreNamedAndNeverRepairedAway(t *testing.T) {
 		t.Errorf("a tag: %+v, want not OK and %v among the damaged", report,
 			DamagedRow{Table: "memory_tag", Row: 1, ID: m.ID})
 	}
-	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	behindTheBack(t, path, `DELETE FROM row_hash WHERE kind IN (7, 8)`)
@@ -395,7 +395,7 @@ func TestHashesAreKeptAfterCompacting(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustAdd(t, s, NewMemory{Content: "after that", Tags: []string{"a", "b"}})
-	if err := s.DeleteMemory(t.Context(), id); err != nil {
+	if err := s.DeleteMemory(t.Context(), id, nil); err != nil {
 		t.Fatal(err)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {
@@ -409,7 +409,7 @@ func TestADamagedLinkInTheTrashIsFound(t *testing.T) {
 	s := openWords(t, path, Options{})
 	target := mustAdd(t, s, NewMemory{Content: "the calendar"})
 	m := mustAdd(t, s, NewMemory{Content: "the plan", Related: []string{target.ID}})
-	if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if report := mustCheck(t, s, nil); !report.OK {

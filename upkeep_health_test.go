@@ -213,7 +213,7 @@ func TestEachSettingIsInTheConfiguration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.DeleteMemory(t.Context(), m.ID); err != nil {
+		if err := s.DeleteMemory(t.Context(), m.ID, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -199,7 +199,7 @@ func TestReindexBesideWritesAndSearchesLosesNothing(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if err := s.DeleteMemory(context.Background(), all[calls*5+3]); err != nil {
+		if err := s.DeleteMemory(context.Background(), all[calls*5+3], nil); err != nil {
 			t.Error(err)
 		}
 		found, err := s.Search(context.Background(), Query{Text: "kettle", Limit: 5})

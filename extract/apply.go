@@ -192,7 +192,7 @@ func (s scope) apply(ctx context.Context, c change, target souvenir.Memory) (App
 		done.revision = m.Revision
 		return done, sourceGone(err)
 	case Forget:
-		return done, s.store.DeleteMemory(ctx, c.Target)
+		return done, s.store.DeleteMemory(ctx, c.Target, nil)
 	case None:
 		return done, nil
 	}

@@ -66,7 +66,7 @@ func accept(ctx context.Context, store *souvenir.Store, id string, a Answer,
 		if err != nil {
 			return conflict(err)
 		}
-		return store.DeleteMemory(ctx, id)
+		return store.DeleteMemory(ctx, id, nil)
 	})
 	return d, err
 }
@@ -105,7 +105,7 @@ func refuse(ctx context.Context, store *souvenir.Store, id string,
 			_, err := store.UpdateMemory(ctx, id, souvenir.MemoryUpdate{State: &refused})
 			return err
 		}
-		return store.DeleteMemory(ctx, id)
+		return store.DeleteMemory(ctx, id, nil)
 	})
 	return d, err
 }
@@ -160,7 +160,7 @@ func (d Decision) revert(ctx context.Context, store *souvenir.Store) error {
 			"its past versions", err)
 	}
 	if d.Proposal.Action != Update {
-		return store.DeleteMemory(ctx, d.Memory)
+		return store.DeleteMemory(ctx, d.Memory, nil)
 	}
 	restored, err := store.RestoreRevision(ctx, d.Memory, d.before)
 	if err == nil && !restored.EventTime.Equal(d.then) { // a revision has no event time

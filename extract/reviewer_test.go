@@ -113,7 +113,7 @@ func TestAProposalThatNoLongerFitsSaysSoAndStays(t *testing.T) {
 			_, err := s.UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{ProjectID: &other})
 			return err
 		},
-		"deleted": func(s *souvenir.Store, id string) error { return s.DeleteMemory(t.Context(), id) },
+		"deleted": func(s *souvenir.Store, id string) error { return s.DeleteMemory(t.Context(), id, nil) },
 		"superseded": func(s *souvenir.Store, id string) error {
 			_, err := s.AddMemory(t.Context(), souvenir.NewMemory{Content: text, ProjectID: "p", Supersedes: id})
 			return err

@@ -66,12 +66,12 @@ func TestOperationsAreSpans(t *testing.T) {
 		_, err = ann.Search(ctx, souvenir.Query{Text: "when is tea", ProjectID: "house"})
 	}
 	if err == nil {
-		err = ann.DeleteMemory(ctx, m.ID)
+		err = ann.DeleteMemory(ctx, m.ID, nil)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = ann.DeleteMemory(ctx, m.ID)
+	_ = ann.DeleteMemory(ctx, m.ID, nil)
 	outer.End()
 	spans := s.spans.GetSpans()
 	if len(spans) != 6 {
@@ -167,7 +167,7 @@ func TestMetrics(t *testing.T) {
 	if _, err := s.store.AddMemories(t.Context(), []souvenir.NewMemory{{Content: "a"}, {Content: "b"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.DeleteMemory(t.Context(), "unknown"); err == nil {
+	if err := s.store.DeleteMemory(t.Context(), "unknown", nil); err == nil {
 		t.Fatal("was deleted")
 	}
 	var all metricdata.ResourceMetrics

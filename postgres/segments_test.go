@@ -48,7 +48,7 @@ func TestServersShareTheSegmentsOfTheIndex(t *testing.T) {
 			t.Fatal("after a minute: got no segment, want one of 600 memories")
 		}
 	}
-	if err := writer.DeleteMemory(t.Context(), stored[7].ID); err != nil {
+	if err := writer.DeleteMemory(t.Context(), stored[7].ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	moved := "The courier number eight comes on Friday."

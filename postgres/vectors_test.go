@@ -130,7 +130,7 @@ func TestTheIndexOfVectorsFindsWhatAComparisonFinds(t *testing.T) {
 	if _, err := s.UpdateMemory(t.Context(), stored[7].ID, souvenir.MemoryUpdate{Content: &content}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeleteMemory(t.Context(), stored[17].ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), stored[17].ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	one := souvenir.NewMemory{Content: "Another zeppelin.", Key: "one"}

@@ -121,7 +121,7 @@ func TestAStoreKeepsFilesInABucket(t *testing.T) {
 			t.Errorf("the file after a move to %s: got %d bytes and %v, want all", to, len(got), err)
 		}
 	}
-	if err := store.EraseFile(t.Context(), f.ID); err != nil {
+	if err := store.DeleteFile(t.Context(), f.ID, &souvenir.DeletionOptions{Erase: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Upkeep().Purge(t.Context(), nil); err != nil {

@@ -83,7 +83,7 @@ func (s *Server) updateFile(w http.ResponseWriter, r *http.Request, c request.Ca
 }
 
 func (s *Server) deleteFile(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	if err := c.Store.DeleteFile(r.Context(), r.PathValue("id")); err != nil {
+	if err := c.Store.DeleteFile(r.Context(), r.PathValue("id"), nil); err != nil {
 		return nil, err
 	}
 	return Done{true, "the file is deleted"}, nil

@@ -313,7 +313,7 @@ func (s *Set) deleteMemory(ctx context.Context, a *memoryArguments) (any, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.store.DeleteMemory(ctx, m.ID); err != nil {
+	if err := s.store.DeleteMemory(ctx, m.ID, nil); err != nil {
 		return nil, err
 	}
 	result := deletedMemory{ID: m.ID, Deleted: true}

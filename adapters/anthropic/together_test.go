@@ -169,7 +169,7 @@ func FuzzCommands(f *testing.F) {
 			if err != nil || !strings.HasPrefix(path, "/memories/") {
 				t.Errorf("got the file %q, %v, want one below /memories that can be read", path, err)
 			}
-			if err := store.EraseMemory(t.Context(), memory.ID); err != nil {
+			if err := store.DeleteMemory(t.Context(), memory.ID, &souvenir.DeletionOptions{Erase: true}); err != nil {
 				t.Fatal(err)
 			}
 		}

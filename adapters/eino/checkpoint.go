@@ -97,9 +97,9 @@ func (c *CheckPointStore) files(ctx context.Context, checkPointID string) (ids [
 // erase erases files for good: each step of a graph replaces its checkpoint, and the trash would keep them all.
 func (c *CheckPointStore) erase(ctx context.Context, files []string) error {
 	for _, id := range files {
-		err := c.store.EraseFile(ctx, id)
+		err := c.store.DeleteFile(ctx, id, &souvenir.DeletionOptions{Erase: true})
 		if errors.Is(err, souvenir.ErrForbidden) { // the project of this view is another user's
-			err = c.store.DeleteFile(ctx, id)
+			err = c.store.DeleteFile(ctx, id, nil)
 		}
 		if err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 			return err

@@ -220,7 +220,7 @@ func (s *Service[U, K, E, T, S, A, P, Q]) DeleteMemory(
 	if err != nil {
 		return err
 	}
-	return store.DeleteMemory(ctx, m.ID)
+	return store.DeleteMemory(ctx, m.ID, nil)
 }
 
 // ClearMemories deletes the user's memories, which go to the trash.

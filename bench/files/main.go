@@ -59,7 +59,7 @@ func run(dir string, size int64) (err error) {
 	if err := large.Step("read", size, func() error { return read(ctx, store, file) }); err != nil {
 		return err
 	}
-	err = large.Step("deleted", size, func() error { return store.DeleteFile(ctx, file.ID) })
+	err = large.Step("deleted", size, func() error { return store.DeleteFile(ctx, file.ID, nil) })
 	fmt.Printf("%-11s write-ahead log %.1f MiB, file %.1f MiB\n", "", large.MiB(sizeOf(path+"-wal")),
 		large.MiB(sizeOf(path)))
 	return err

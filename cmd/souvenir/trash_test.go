@@ -23,7 +23,7 @@ func trashed(t *testing.T) (c call, anna []string, ben string) {
 		view := store.As(souvenir.Access{User: user.ID})
 		m, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: content})
 		if err == nil {
-			err = view.DeleteMemory(t.Context(), m.ID)
+			err = view.DeleteMemory(t.Context(), m.ID, nil)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -161,14 +161,14 @@ func (f *filler) hostileTrash() error {
 		if err != nil {
 			return fmt.Errorf("text %d: %w", i, err)
 		}
-		if err := f.view.DeleteMemory(f.ctx, stored.ID); err != nil {
+		if err := f.view.DeleteMemory(f.ctx, stored.ID, nil); err != nil {
 			return err
 		}
 		file, err := f.view.AddFile(f.ctx, souvenir.NewFile{Filename: line(text, 100) + ".gone"}, strings.NewReader(text))
 		if err != nil {
 			return fmt.Errorf("file %d: %w", i, err)
 		}
-		if err := f.view.DeleteFile(f.ctx, file.ID); err != nil {
+		if err := f.view.DeleteFile(f.ctx, file.ID, nil); err != nil {
 			return err
 		}
 	}

@@ -103,7 +103,7 @@ func (w *widener) things() error {
 		return err
 	}
 	gone := w.ids["stored"][w.n:]
-	return w.times(func(ctx context.Context, i int) error { return w.view.DeleteMemory(ctx, gone[i]) })
+	return w.times(func(ctx context.Context, i int) error { return w.view.DeleteMemory(ctx, gone[i], nil) })
 }
 
 // keep stores memories in batches, and adds their ids to those that are stored.

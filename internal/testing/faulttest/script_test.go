@@ -200,8 +200,8 @@ var script = []step{
 		_, err := r.store.UpdateFile(r.ctx, id(10, 1), FileUpdate{Description: ref("a pattern")})
 		return err
 	}},
-	{name: "delete a memory", do: func(r *runner) error { return r.store.DeleteMemory(r.ctx, id(0, 2)) }},
-	{name: "delete a file", do: func(r *runner) error { return r.store.DeleteFile(r.ctx, id(10, 1)) }},
+	{name: "delete a memory", do: func(r *runner) error { return r.store.DeleteMemory(r.ctx, id(0, 2), nil) }},
+	{name: "delete a file", do: func(r *runner) error { return r.store.DeleteFile(r.ctx, id(10, 1), nil) }},
 	{name: "restore a memory", do: func(r *runner) error {
 		_, err := r.store.Trash().Restore(r.ctx, id(0, 2))
 		return err
@@ -216,7 +216,9 @@ var script = []step{
 		_, err := r.store.DeleteMemories(r.ctx, MemoriesDeletion{MemoryList: MemoryList{Tags: []string{"t2"}}})
 		return err
 	}},
-	{name: "erase a memory", do: func(r *runner) error { return r.store.EraseMemory(r.ctx, id(1, 12)) }, parts: true},
+	{name: "erase a memory", do: func(r *runner) error {
+		return r.store.DeleteMemory(r.ctx, id(1, 12), &DeletionOptions{Erase: true})
+	}, parts: true},
 	{name: "store the index again", do: func(r *runner) error { return r.store.Upkeep().StoreIndex(r.ctx) }},
 	{name: "import", do: func(r *runner) error {
 		var lines strings.Builder

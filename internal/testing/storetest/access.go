@@ -72,7 +72,7 @@ func (f *fixture) calls(id, collection string) []call {
 		{"DeleteCollection", true, func(s *souvenir.Store) error {
 			return s.DeleteCollection(f.ctx, collection, &souvenir.DeletionOptions{WithMemories: true})
 		}},
-		{"DeleteMemory", true, func(s *souvenir.Store) error { return s.DeleteMemory(f.ctx, id) }},
+		{"DeleteMemory", true, func(s *souvenir.Store) error { return s.DeleteMemory(f.ctx, id, nil) }},
 	}
 }
 

@@ -66,7 +66,7 @@ func searchAll(f *fixture) {
 		f.check("SearchAll", err)
 		if left++; left == 1 { // memories that the loop has not read yet may be deleted
 			last := f.search(souvenir.Query{Sort: souvenir.SortCreatedAsc, Offset: len(notes) - 1}).Hits[0]
-			f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, last.ID))
+			f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, last.ID, nil))
 		}
 		f.equal("the rank", h.Rank, left)
 	}

@@ -79,7 +79,7 @@ func concurrentWork(f *fixture) {
 			if i%4 == 3 {
 				gone := mine[0]
 				mine = mine[1:]
-				if report("DeleteMemory", f.store.DeleteMemory(f.ctx, gone)) {
+				if report("DeleteMemory", f.store.DeleteMemory(f.ctx, gone, nil)) {
 					mu.Lock()
 					delete(model, gone)
 					mu.Unlock()

@@ -59,7 +59,7 @@ func expiredIsGone(f *fixture) {
 	content := "an otter"
 	_, err = f.store.UpdateMemory(f.ctx, goes.ID, souvenir.MemoryUpdate{Content: &content})
 	f.fails("UpdateMemory", err, souvenir.ErrNotFound)
-	f.fails("DeleteMemory", f.store.DeleteMemory(f.ctx, goes.ID), souvenir.ErrNotFound)
+	f.fails("DeleteMemory", f.store.DeleteMemory(f.ctx, goes.ID, nil), souvenir.ErrNotFound)
 	_, err = f.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Related: []string{goes.ID}})
 	f.fails("a link to it", err, souvenir.ErrNotFound)
 	f.equal("related ids", f.get(stays.ID).Related, []string(nil))
@@ -329,7 +329,7 @@ func expiryExport(f *fixture) {
 	_, err := f.reader.Upkeep().Export(f.ctx, &out, nil)
 	f.check("Export", err)
 	f.equal("expired", bytes.Contains(out.Bytes(), []byte("swan")), false)
-	f.check("EraseMemory", f.store.EraseMemory(f.ctx, stays.ID))
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, stays.ID, &souvenir.DeletionOptions{Erase: true}))
 	_, err = f.operator.Upkeep().Import(f.ctx, &out, nil)
 	f.check("Import", err)
 	f.equal("imported", f.get(stays.ID).ExpiresAt, later)

@@ -34,7 +34,7 @@ func fileCalls(f *fixture, id string) map[string]func(*souvenir.Store) error {
 		"GetFile":    func(s *souvenir.Store) error { _, err := s.GetFile(f.ctx, id); return err },
 		"OpenFile":   func(s *souvenir.Store) error { _, err := s.OpenFile(f.ctx, id); return err },
 		"UpdateFile": func(s *souvenir.Store) error { _, err := s.UpdateFile(f.ctx, id, souvenir.FileUpdate{}); return err },
-		"DeleteFile": func(s *souvenir.Store) error { return s.DeleteFile(f.ctx, id) },
+		"DeleteFile": func(s *souvenir.Store) error { return s.DeleteFile(f.ctx, id, nil) },
 	}
 }
 

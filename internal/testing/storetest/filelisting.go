@@ -142,7 +142,7 @@ func fileListingDeletes(f *fixture) {
 	n := 0
 	for file, err := range f.store.Files(f.ctx, souvenir.FileList{}) {
 		f.check("Files", err)
-		f.check("DeleteFile", f.store.DeleteFile(f.ctx, file.ID))
+		f.check("DeleteFile", f.store.DeleteFile(f.ctx, file.ID, nil))
 		n++
 	}
 	f.equal("files gone through", n, 260)

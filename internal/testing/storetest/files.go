@@ -203,10 +203,10 @@ func fileReadingEnds(f *fixture) {
 	f.check("OpenFile", err)
 	_, err = deleted.Read(make([]byte, 1))
 	f.check("Read", err)
-	f.check("DeleteFile", f.store.DeleteFile(f.ctx, id))
+	f.check("DeleteFile", f.store.DeleteFile(f.ctx, id, nil))
 	_, err = deleted.ReadAt(make([]byte, 1), 500<<10)
 	f.failsAt("ReadAt of a deleted file", err, souvenir.ErrNotFound, "file_id", id)
-	f.failsAt("DeleteFile again", f.store.DeleteFile(f.ctx, id), souvenir.ErrNotFound, "file_id", id)
+	f.failsAt("DeleteFile again", f.store.DeleteFile(f.ctx, id, nil), souvenir.ErrNotFound, "file_id", id)
 	_, err = f.reader.GetFile(f.ctx, id)
 	f.failsAt("GetFile", err, souvenir.ErrNotFound, "file_id", id)
 	_, err = f.reader.OpenFile(f.ctx, id)
@@ -398,7 +398,7 @@ func fileUpdates(f *fixture) {
 func fileOutlivesMemory(f *fixture) {
 	f.addCollection(souvenir.NewCollection{Name: "box"})
 	for i, remove := range []func(m souvenir.StoredMemory) error{
-		func(m souvenir.StoredMemory) error { return f.store.DeleteMemory(f.ctx, m.ID) },
+		func(m souvenir.StoredMemory) error { return f.store.DeleteMemory(f.ctx, m.ID, nil) },
 		func(souvenir.StoredMemory) error {
 			return f.store.DeleteCollection(f.ctx, "box", &souvenir.DeletionOptions{WithMemories: true})
 		},
@@ -438,6 +438,6 @@ func fileHooks(f *fixture) {
 		f.check("AddFile", err)
 		f.equal("listed meanwhile", listed.Total, 0)
 		f.equal("read", bytes.Equal(read, content), true)
-		f.check("EraseFile", f.store.EraseFile(f.ctx, file.ID))
+		f.check("DeleteFile", f.store.DeleteFile(f.ctx, file.ID, &souvenir.DeletionOptions{Erase: true}))
 	}
 }

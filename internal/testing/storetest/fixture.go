@@ -151,7 +151,7 @@ func (f *fixture) rewrite(id, content string) souvenir.StoredMemory {
 
 func (f *fixture) delete(id string) {
 	f.Helper()
-	f.check("DeleteMemory "+id, f.store.DeleteMemory(f.ctx, id))
+	f.check("DeleteMemory "+id, f.store.DeleteMemory(f.ctx, id, nil))
 }
 
 func (f *fixture) revisions(id string) []souvenir.Revision {

@@ -81,7 +81,7 @@ func hooksRefuse(f *fixture) {
 			_, err := h.store.UpdateMemory(f.ctx, m.ID, souvenir.MemoryUpdate{Content: &content})
 			return err
 		},
-		"DeleteMemory": func() error { return h.store.DeleteMemory(f.ctx, m.ID) },
+		"DeleteMemory": func() error { return h.store.DeleteMemory(f.ctx, m.ID, nil) },
 		"Search":       func() error { _, err := h.store.Search(f.ctx, souvenir.Query{Text: "x"}); return err },
 	} {
 		if err := call(); !errors.Is(err, own) || !errors.Is(err, souvenir.ErrForbidden) {

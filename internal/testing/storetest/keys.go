@@ -182,11 +182,11 @@ func keyExport(f *fixture) {
 	var lines bytes.Buffer
 	_, err := f.operator.Upkeep().Export(f.ctx, &lines, nil)
 	f.check("Export", err)
-	f.check("EraseMemory", f.store.EraseMemory(f.ctx, first.ID))
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, first.ID, &souvenir.DeletionOptions{Erase: true}))
 	_, err = f.operator.Upkeep().Import(f.ctx, bytes.NewReader(lines.Bytes()), nil)
 	f.check("Import", err)
 	f.equal("imported", f.byKey(souvenir.MemoryKey{Key: "k"}), first.Memory)
-	f.check("EraseMemory", f.store.EraseMemory(f.ctx, first.ID))
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, first.ID, &souvenir.DeletionOptions{Erase: true}))
 	second := f.put(souvenir.NewMemory{Key: "k", Content: "an otter"})
 	report, err := f.operator.Upkeep().Import(f.ctx, bytes.NewReader(lines.Bytes()), nil)
 	f.check("Import", err)

@@ -275,7 +275,7 @@ func memoryDelete(f *fixture) {
 	f.delete(all[0])
 
 	calls := map[string]error{
-		"DeleteMemory": f.store.DeleteMemory(f.ctx, all[0]),
+		"DeleteMemory": f.store.DeleteMemory(f.ctx, all[0], nil),
 	}
 	_, calls["GetMemory"] = f.reader.GetMemory(f.ctx, all[0])
 	_, calls["UpdateMemory"] = f.store.UpdateMemory(f.ctx, all[0],
@@ -305,7 +305,7 @@ func memoryUnknown(f *fixture) {
 	for _, id := range []string{"", "nowhere", "%", "'", "1", strings.Repeat("x", 10_000), "\xff", "a\x00"} {
 		_, err := f.reader.GetMemory(f.ctx, id)
 		f.failsAt("GetMemory", err, souvenir.ErrNotFound, "id")
-		f.failsAt("DeleteMemory", f.store.DeleteMemory(f.ctx, id), souvenir.ErrNotFound, "id")
+		f.failsAt("DeleteMemory", f.store.DeleteMemory(f.ctx, id, nil), souvenir.ErrNotFound, "id")
 		_, err = f.store.UpdateMemory(f.ctx, id, souvenir.MemoryUpdate{})
 		f.failsAt("UpdateMemory", err, souvenir.ErrNotFound, "id")
 		if err != nil && len(err.Error()) > 300 {

@@ -74,7 +74,7 @@ func metadataOwn(f *fixture) {
 	restored, err := f.store.RestoreRevision(f.ctx, stored.ID, 1)
 	f.check("RestoreRevision", err)
 	f.sameJSON("restored", restored.Metadata, want)
-	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, stored.ID))
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, stored.ID, nil))
 	_, err = f.store.Trash().Restore(f.ctx, stored.ID)
 	f.check("Trash.Restore", err)
 	f.sameJSON("back from the trash", f.get(stored.ID).Metadata, want)

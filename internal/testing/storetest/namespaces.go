@@ -148,9 +148,11 @@ func namespacesApart(f *fixture) {
 					_, err := view.store.UpdateMemory(f.ctx, memory.ID, souvenir.MemoryUpdate{Content: &text})
 					return err
 				},
-				"DeleteMemory": func() error { return view.store.DeleteMemory(f.ctx, memory.ID) },
-				"EraseMemory":  func() error { return view.store.EraseMemory(f.ctx, memory.ID) },
-				"Revisions":    func() error { _, err := view.reader.Revisions(f.ctx, memory.ID); return err },
+				"DeleteMemory": func() error { return view.store.DeleteMemory(f.ctx, memory.ID, nil) },
+				"erasing": func() error {
+					return view.store.DeleteMemory(f.ctx, memory.ID, &souvenir.DeletionOptions{Erase: true})
+				},
+				"Revisions": func() error { _, err := view.reader.Revisions(f.ctx, memory.ID); return err },
 				"a link": func() error {
 					_, err := view.store.AddMemory(f.ctx, souvenir.NewMemory{Content: "x", Related: link})
 					return err
@@ -161,7 +163,7 @@ func namespacesApart(f *fixture) {
 					return err
 				},
 				"GetFile":    func() error { _, err := view.reader.GetFile(f.ctx, files[other].ID); return err },
-				"DeleteFile": func() error { return view.store.DeleteFile(f.ctx, files[other].ID) },
+				"DeleteFile": func() error { return view.store.DeleteFile(f.ctx, files[other].ID, nil) },
 				"a file's memory": func() error {
 					_, err := view.store.AddFile(f.ctx, souvenir.NewFile{Filename: "x", MemoryID: memory.ID}, strings.NewReader("x"))
 					return err
@@ -190,7 +192,7 @@ func namespacesUnmoved(f *fixture) {
 		f.check("UpdateMemories", err)
 		_, err = other.store.UpdateProject(f.ctx, souvenir.ProjectRef{ID: "p"}, souvenir.ProjectUpdate{Name: text("Renamed")})
 		f.check("UpdateProject", err)
-		f.check("DeleteFile", other.store.DeleteFile(f.ctx, file.ID))
+		f.check("DeleteFile", other.store.DeleteFile(f.ctx, file.ID, nil))
 		_, err = other.store.Conversation("c").Clear(f.ctx, nil)
 		f.check("Clear", err)
 		f.check("DeleteRule", other.store.DeleteRule(f.ctx, souvenir.ProjectRef{}, souvenir.RuleDo))
@@ -531,7 +533,7 @@ func namespacesTrashed(f *fixture) {
 	file, err := anna.store.AddFile(f.ctx, souvenir.NewFile{Filename: "f.txt", MemoryID: memory.ID},
 		strings.NewReader("secret"))
 	f.check("AddFile", err)
-	f.check("DeleteFile", anna.store.DeleteFile(f.ctx, file.ID))
+	f.check("DeleteFile", anna.store.DeleteFile(f.ctx, file.ID, nil))
 	anna.delete(memory.ID)
 	lines := fmt.Sprintf(`{"souvenir":"export","version":1}
 {"type":"memory","id":%q,"owner":"anna","content":"taken over"}

@@ -172,13 +172,13 @@ func transactionDeletes(f *fixture) {
 				return err // the transaction may be retried
 			}
 			f.equal("deleted", deleted.Changed, 1)
-			if err := f.store.EraseMemory(ctx, two.ID); err != nil {
+			if err := f.store.DeleteMemory(ctx, two.ID, &souvenir.DeletionOptions{Erase: true}); err != nil {
 				return err
 			}
 			if _, err := f.store.Trash().Restore(ctx, one.ID); err != nil {
 				return err
 			}
-			if err := f.store.DeleteMemory(ctx, one.ID); err != nil {
+			if err := f.store.DeleteMemory(ctx, one.ID, nil); err != nil {
 				return err
 			}
 			return end
@@ -189,8 +189,8 @@ func transactionDeletes(f *fixture) {
 		left := len(f.list(souvenir.MemoryList{}))
 		if end != nil {
 			f.equal("after an undo", []any{left, len(f.trash())}, []any{2, 0})
-			f.check("EraseMemory", f.store.EraseMemory(f.ctx, one.ID))
-			f.check("EraseMemory", f.store.EraseMemory(f.ctx, two.ID))
+			f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, one.ID, &souvenir.DeletionOptions{Erase: true}))
+			f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, two.ID, &souvenir.DeletionOptions{Erase: true}))
 			continue
 		}
 		f.equal("after the end", []any{left, len(f.trash())}, []any{0, 1})

@@ -62,7 +62,7 @@ func (f *fixture) restore(id string) souvenir.TrashEntry {
 
 func (f *fixture) deleteFile(id string) {
 	f.Helper()
-	f.check("DeleteFile "+id, f.store.DeleteFile(f.ctx, id))
+	f.check("DeleteFile "+id, f.store.DeleteFile(f.ctx, id, nil))
 }
 
 func (f *fixture) trashProject(id string) souvenir.TrashEntry {
@@ -172,7 +172,7 @@ func trashMeanwhile(f *fixture) {
 	m := f.add(souvenir.NewMemory{Content: "x", Collection: "box", Related: []string{target}})
 	file := f.addFile(souvenir.NewFile{MemoryID: m.ID}, "still here")
 	f.delete(m.ID)
-	f.check("EraseMemory", f.store.EraseMemory(f.ctx, target))
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, target, &souvenir.DeletionOptions{Erase: true}))
 	f.updateFile(file.ID, souvenir.FileUpdate{MemoryID: &other})
 	renamed := "crate"
 	_, err := f.store.UpdateCollection(f.ctx, "box", souvenir.CollectionUpdate{Name: &renamed})

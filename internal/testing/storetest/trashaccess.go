@@ -87,10 +87,13 @@ func emptyingTrash(f *fixture, p people) {
 	f.check("Trash.Empty", err)
 	f.equal("emptied by a writer", n, 0)
 	again := p.owner.add(souvenir.NewMemory{Content: "again", ProjectID: "apollo"})
-	f.failsAt("EraseMemory by a writer", p.writer.store.EraseMemory(f.ctx, again.ID), souvenir.ErrForbidden, "id")
+	erase := &souvenir.DeletionOptions{Erase: true}
+	f.failsAt("DeleteMemory with Erase by a writer", p.writer.store.DeleteMemory(f.ctx, again.ID, erase),
+		souvenir.ErrForbidden, "id")
 	kept := p.owner.addFile(souvenir.NewFile{ProjectID: "apollo"}, "again")
-	f.failsAt("EraseFile by a writer", p.writer.store.EraseFile(f.ctx, kept.ID), souvenir.ErrForbidden, "file_id")
-	f.check("EraseFile", p.owner.store.EraseFile(f.ctx, kept.ID))
+	f.failsAt("DeleteFile with Erase by a writer", p.writer.store.DeleteFile(f.ctx, kept.ID, erase),
+		souvenir.ErrForbidden, "file_id")
+	f.check("DeleteFile", p.owner.store.DeleteFile(f.ctx, kept.ID, erase))
 	n, err = p.owner.store.Trash().Empty(f.ctx)
 	f.check("Trash.Empty", err)
 	f.equal("emptied by the owner", n, 3)

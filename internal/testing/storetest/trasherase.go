@@ -22,7 +22,7 @@ func trashErased(f *fixture) {
 	n, err := f.store.Trash().Empty(f.ctx)
 	f.check("Trash.Empty", err)
 	f.equal("emptied", n, 2)
-	f.check("EraseMemory", f.store.EraseMemory(f.ctx, ids[2]))
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, ids[2], &souvenir.DeletionOptions{Erase: true}))
 	f.same("left", f.inTrash())
 	stats, err := f.operator.Upkeep().Stats(f.ctx)
 	f.check("Stats", err)
@@ -81,7 +81,7 @@ func trashConcurrent(f *fixture) {
 		done.Go(func() {
 			for i := range ids {
 				id := ids[(i+10*worker)%len(ids)]
-				expected("DeleteMemory", f.store.DeleteMemory(f.ctx, id))
+				expected("DeleteMemory", f.store.DeleteMemory(f.ctx, id, nil))
 				if i%10 == 5 {
 					expected("DeleteCollection",
 						f.store.DeleteCollection(f.ctx, "box", &souvenir.DeletionOptions{WithMemories: true}))

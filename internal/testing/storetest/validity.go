@@ -213,8 +213,8 @@ func validityExport(f *fixture) {
 	var out bytes.Buffer
 	_, err = f.reader.Upkeep().Export(f.ctx, &out, nil)
 	f.check("Export", err)
-	f.check("EraseMemory", f.store.EraseMemory(f.ctx, old.ID))
-	f.check("EraseMemory", f.store.EraseMemory(f.ctx, fresh.ID))
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, old.ID, &souvenir.DeletionOptions{Erase: true}))
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, fresh.ID, &souvenir.DeletionOptions{Erase: true}))
 	_, err = f.operator.Upkeep().Import(f.ctx, &out, nil)
 	f.check("Import", err)
 	f.equal("imported", []souvenir.Memory{f.get(old.ID), f.get(fresh.ID)}, was)
@@ -280,6 +280,6 @@ func supersededWhileKept(f *fixture) {
 	look("at first", "knock twice", "ring")
 	twice := do("ring twice", ring)
 	look("after a replacement", "knock twice", "ring twice")
-	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, twice))
+	f.check("DeleteMemory", f.store.DeleteMemory(f.ctx, twice, nil))
 	look("after it was undone", "knock twice", "ring")
 }

@@ -172,8 +172,8 @@ func everyMethodKeepsToItsView(t *testing.T, empty database) {
 			t.Errorf("got no entry of %s in visits, want one that says who may see and change what through it", name)
 		}
 	}
-	for name := range visits {
-		if !methods[name].IsValid() {
+	for name := range visits { // a method, or one with an option after a comma
+		if method, _, _ := strings.Cut(name, ","); !methods[method].IsValid() {
 			t.Errorf("got %s in visits, want only methods of Store and its handles", name)
 		}
 	}

@@ -228,7 +228,7 @@ func fillFile(t *testing.T) (*Store, file) {
 		RuleType: RuleDo, Related: []string{first.ID}})
 	mustAddFile(t, s, NewFile{Filename: "one.txt"}, "of one piece")
 	gone := mustAdd(t, s, NewMemory{Content: "deleted kettle"})
-	if err := s.DeleteMemory(t.Context(), gone.ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), gone.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	mustAddCollection(t, s, NewCollection{Name: "own", OwnVectors: true, VectorSize: 3})
@@ -266,7 +266,7 @@ func filesToDamage(t *testing.T) (content, older []byte) {
 		}
 	}
 	for _, i := range []int{3, 7, 50} {
-		if err := s.DeleteMemory(t.Context(), added[i].ID); err != nil {
+		if err := s.DeleteMemory(t.Context(), added[i].ID, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

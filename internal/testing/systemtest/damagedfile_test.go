@@ -129,7 +129,7 @@ func useDamaged(ctx context.Context, t *testing.T, name, path string, indexMemor
 	_, err = s.UpdateMemory(ctx, id, MemoryUpdate{Content: content("changed")})
 	note(err)
 	step = "delete"
-	note(s.DeleteMemory(ctx, id))
+	note(s.DeleteMemory(ctx, id, nil))
 	return refused
 }
 

@@ -209,7 +209,7 @@ func documentsMove(r *reading) {
 		r.await(ann, f.ID)
 		r.wantFound(ann, ProjectRef{ID: to}, "a.txt")
 	}
-	if err := ann.DeleteMemory(ctx, m.ID); err != nil {
+	if err := ann.DeleteMemory(ctx, m.ID, nil); err != nil {
 		r.Fatal(err)
 	}
 	if got := r.wait(ann, f.ID); got.MemoryID != "" || got.ProjectID != "p" {
@@ -221,7 +221,7 @@ func documentsMove(r *reading) {
 	}
 	r.await(ann, f.ID)
 	r.wantFound(ann, ProjectRef{}, "a.txt")
-	if err := ann.DeleteFile(ctx, f.ID); err != nil {
+	if err := ann.DeleteFile(ctx, f.ID, nil); err != nil {
 		r.Fatal(err)
 	}
 	r.wantFound(ann, ProjectRef{})
@@ -230,7 +230,7 @@ func documentsMove(r *reading) {
 	}
 	r.await(ann, f.ID)
 	r.wantFound(ann, ProjectRef{}, "a.txt")
-	if err := ann.EraseFile(ctx, f.ID); err != nil {
+	if err := ann.DeleteFile(ctx, f.ID, &DeletionOptions{Erase: true}); err != nil {
 		r.Fatal(err)
 	}
 	r.wantFound(ann, ProjectRef{})
@@ -290,7 +290,8 @@ func documentsAreNoMemories(r *reading) {
 		r.Errorf("got %+v and %v, want no memories and collections", stats, err)
 	}
 	cat := r.store.As(Access{User: "cat"})
-	if err := cat.EraseFile(ctx, r.read(cat, NewFile{Filename: "c.txt"}, "a zebra").ID); err != nil {
+	c := r.read(cat, NewFile{Filename: "c.txt"}, "a zebra")
+	if err := cat.DeleteFile(ctx, c.ID, &DeletionOptions{Erase: true}); err != nil {
 		r.Fatal(err)
 	}
 	for u, err := range r.store.Accounts().Users(ctx) {
@@ -353,7 +354,7 @@ func documentsImported(r *reading) {
 	if strings.Contains(export.String(), `"a zebra"`) {
 		r.Errorf("got %s, want no text of the file", export.String())
 	}
-	if err := r.store.EraseFile(r.Context(), f.ID); err != nil {
+	if err := r.store.DeleteFile(r.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil {
 		r.Fatal(err)
 	}
 	if _, err := r.store.Upkeep().Import(r.Context(), strings.NewReader(export.String()), nil); err != nil {

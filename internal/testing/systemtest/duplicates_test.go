@@ -33,7 +33,7 @@ func TestNearDuplicatesInOtherWords(t *testing.T) {
 				if len(stored.Similar) != want || want == 1 && stored.Similar[0].Content != there {
 					t.Errorf("%q: hints %+v, want %d", content, stored.Similar, want)
 				}
-				if err := store.DeleteMemory(t.Context(), stored.ID); err != nil {
+				if err := store.DeleteMemory(t.Context(), stored.ID, nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -46,7 +46,7 @@ func TestOnAFullDiskMemoriesCanBeDeletedAndHealthSaysWhy(t *testing.T) {
 		t.Errorf(`Health says %v, want ErrFull and "the disk is full" in the error`, err)
 	}
 	for _, id := range ids {
-		if err := s.DeleteMemory(t.Context(), id); err != nil {
+		if err := s.DeleteMemory(t.Context(), id, nil); err != nil {
 			t.Fatalf("DeleteMemory on a full disk: %v", err)
 		}
 	}
@@ -128,7 +128,7 @@ func TestOnAFullDiskManyMemoriesAreDeletedAndTheTrashIsEmptied(t *testing.T) {
 			}
 			for range 3 {
 				id := mustAdd(t, s, NewMemory{Content: strings.Repeat("kettle ", 20_000)}).ID
-				if err := s.DeleteMemory(t.Context(), id); err != nil {
+				if err := s.DeleteMemory(t.Context(), id, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -175,15 +175,15 @@ func TestOnAFullDiskAMemoryWithALongHistoryIsDeletedForGood(t *testing.T) {
 		}
 	}
 	fillDisk(t, s, dir)
-	err := s.DeleteMemory(t.Context(), id)
+	err := s.DeleteMemory(t.Context(), id, nil)
 	if !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "delete the memory permanently") {
 		t.Fatalf(`DeleteMemory gives %v, want ErrFull and "delete the memory permanently" in the error`, err)
 	}
 	if _, err := s.GetMemory(t.Context(), id); err != nil {
 		t.Fatalf("after that: %v", err)
 	}
-	if err := s.EraseMemory(t.Context(), id); err != nil {
-		t.Fatalf("EraseMemory gives %v", err)
+	if err := s.DeleteMemory(t.Context(), id, &DeletionOptions{Erase: true}); err != nil {
+		t.Fatalf("DeleteMemory gives %v", err)
 	}
 	if _, err := s.GetMemory(t.Context(), id); !errors.Is(err, ErrNotFound) {
 		t.Errorf("when it is erased: %v, want ErrNotFound", err)

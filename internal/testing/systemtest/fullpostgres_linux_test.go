@@ -99,7 +99,7 @@ func TestOnAFullDiskOfPostgreSQLNothingIsLost(t *testing.T) {
 	t.Logf("full after %d memories", len(answered))
 	wantMemories(t, s, answered)
 	last := answered[len(answered)-1]
-	if err := s.EraseMemory(t.Context(), last); err != nil {
+	if err := s.DeleteMemory(t.Context(), last, &DeletionOptions{Erase: true}); err != nil {
 		t.Errorf("erasing on a full disk: %v, want no error", err)
 	} else {
 		answered = answered[:len(answered)-1]

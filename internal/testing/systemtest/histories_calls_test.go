@@ -79,7 +79,7 @@ func onMemory(ctx context.Context, s *Store, c call) (o outcome, err error) {
 	case "update":
 		stored, err = s.UpdateMemory(ctx, c.ID, MemoryUpdate{Content: &c.Text, ExpectedRevision: c.Revision})
 	case "delete":
-		return outcome{}, s.DeleteMemory(ctx, c.ID)
+		return outcome{}, s.DeleteMemory(ctx, c.ID, nil)
 	}
 	o = of(stored.Memory)
 	o.Created = stored.Effect == EffectAdded

@@ -43,7 +43,7 @@ func TestIDsAreFoundInAnyCase(t *testing.T) {
 	if err := store.Accounts().RevokeToken(ctx, strings.ToUpper(token.ID)); err != nil {
 		t.Errorf("RevokeToken: %v", err)
 	}
-	if err := store.DeleteMemory(ctx, upper); err != nil {
+	if err := store.DeleteMemory(ctx, upper, nil); err != nil {
 		t.Errorf("DeleteMemory(%s): %v", upper, err)
 	}
 }

@@ -76,7 +76,7 @@ func fillAll(t *testing.T, store *Store) {
 	kept, trashed := mustAdd(t, store, memory("kept")), mustAdd(t, store, memory("trashed"))
 	_, err = store.UpdateMemory(ctx, kept.ID, MemoryUpdate{Content: new("zebra changed")})
 	must("UpdateMemory", err)
-	must("DeleteMemory", store.DeleteMemory(ctx, trashed.ID))
+	must("DeleteMemory", store.DeleteMemory(ctx, trashed.ID, nil))
 	_, err = store.AddMemory(ctx, NewMemory{Content: "zebra rule", ProjectID: "zebra-project-id",
 		EventType: EventProjectRule, RuleType: RuleDo})
 	must("AddMemory of a rule", err)
@@ -91,7 +91,7 @@ func fillAll(t *testing.T, store *Store) {
 	f := mustAddFile(t, store, file, "the zebra of the file")
 	file.Filename = "zebra trashed.words"
 	file.MIMEType = "application/x-zebra"
-	must("DeleteFile", store.DeleteFile(ctx, mustAddFile(t, store, file, "x").ID))
+	must("DeleteFile", store.DeleteFile(ctx, mustAddFile(t, store, file, "x").ID, nil))
 	mustAddFile(t, store, file, "y")
 	waiting, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -60,7 +60,7 @@ func memoriesAreSealed(s *safe) {
 	if _, err := s.store.UpdateMemory(s.Context(), stays.ID, MemoryUpdate{Content: &changed}); err != nil {
 		s.Fatal(err)
 	}
-	if err := s.store.DeleteMemory(s.Context(), trashed.ID); err != nil {
+	if err := s.store.DeleteMemory(s.Context(), trashed.ID, nil); err != nil {
 		s.Fatal(err)
 	}
 	values := s.stored(sealedTexts)
@@ -103,7 +103,7 @@ func deletedTextsInABackup(s *safe) {
 		s.Fatal(err)
 	}
 	trashed := mustAdd(s, ann, NewMemory{Content: "hers, deleted"})
-	if err := ann.DeleteMemory(s.Context(), trashed.ID); err != nil {
+	if err := ann.DeleteMemory(s.Context(), trashed.ID, nil); err != nil {
 		s.Fatal(err)
 	}
 	if err := s.store.Close(); err != nil {
@@ -168,7 +168,7 @@ func copiedSealedText(s *safe) {
 	stolen := s.stored(`SELECT content FROM memory`)[0]
 	copied := mustAdd(s, ben, NewMemory{Content: stolen, Metadata: map[string]any{"a": stolen}})
 	s.wantText(ben, copied.ID, stolen)
-	if err := ben.DeleteMemory(s.Context(), copied.ID); err != nil {
+	if err := ben.DeleteMemory(s.Context(), copied.ID, nil); err != nil {
 		s.Fatal(err)
 	}
 	if _, err := ben.Trash().Restore(s.Context(), copied.ID); err != nil {

@@ -340,7 +340,7 @@ func deletedUserInABackup(s *safe) {
 	hers, his := objectsOf("hers", 2), objectsOf("his", 1)
 	of := mustAddFile(s, ann, NewFile{Filename: "hers.txt"}, hers)
 	trashed := mustAddFile(s, ann, NewFile{Filename: "trashed.txt"}, hers)
-	if err := ann.DeleteFile(s.Context(), trashed.ID); err != nil {
+	if err := ann.DeleteFile(s.Context(), trashed.ID, nil); err != nil {
 		s.Fatal(err)
 	}
 	stays := mustAddFile(s, ben, NewFile{Filename: "his.txt"}, his)

@@ -238,7 +238,7 @@ func upkeepWithoutEnd(ctx context.Context, s *Store, path string) error {
 				return err
 			},
 			"empty trash": func() error { _, err := s.Trash().Empty(ctx); return err },
-			"delete file": func() error { return s.DeleteFile(ctx, f.ID) },
+			"delete file": func() error { return s.DeleteFile(ctx, f.ID, nil) },
 			"delete project": func() error {
 				return s.DeleteProject(ctx, ProjectRef{ID: "p1"}, &DeletionOptions{WithMemories: true})
 			},

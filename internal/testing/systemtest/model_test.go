@@ -282,7 +282,7 @@ func (tr *trial) moveTo(user, ref string, m *modelMemory) (*modelProject, souven
 
 func (tr *trial) delete(t *rapid.T) {
 	user, id := user(t), tr.id(t)
-	err := tr.as(user).DeleteMemory(t.Context(), id)
+	err := tr.as(user).DeleteMemory(t.Context(), id, nil)
 	kind := tr.touch(user, id)
 	expect(t, fmt.Sprintf("%s deletes %s", user, id), err, kind)
 	if kind == "" {

@@ -212,7 +212,7 @@ func buildTwin(t *testing.T, s *Store) (ids []string) {
 				t.Fatal(err)
 			}
 			gone := mustAdd(t, view, NewMemory{Content: adjacent + " in the trash"})
-			if err := view.DeleteMemory(t.Context(), gone.ID); err != nil {
+			if err := view.DeleteMemory(t.Context(), gone.ID, nil); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := view.SetPreferences(t.Context(), map[string]any{"like": adjacent}); err != nil {

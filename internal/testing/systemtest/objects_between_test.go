@@ -68,7 +68,7 @@ func exportBesideErasure(s *shelf) {
 	var once sync.Once
 	s.storage.OnGet(func(context.Context, string) error {
 		once.Do(func() {
-			if err := s.store.EraseFile(s.Context(), f.ID); err != nil {
+			if err := s.store.DeleteFile(s.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil {
 				s.Error(err)
 			}
 		})
@@ -97,7 +97,7 @@ func twoStoresOfObjects(s *shelf) {
 			for n := range 12 {
 				f, err := store.AddFile(s.Context(), NewFile{}, strings.NewReader(objectsOf(fmt.Sprint(i, n), 2)))
 				if err == nil && n%2 == 0 {
-					err = stores[1-i].EraseFile(s.Context(), f.ID)
+					err = stores[1-i].DeleteFile(s.Context(), f.ID, &DeletionOptions{Erase: true})
 				}
 				if err == nil && n%4 == 0 {
 					_, err = store.Upkeep().Purge(s.Context(), nil)

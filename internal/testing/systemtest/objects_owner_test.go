@@ -76,8 +76,8 @@ func TestACopyOfADatabaseDeletesNoObjects(t *testing.T) {
 		s.purge(s.store) // the copy does not know this file
 		refused := func(where string, store *Store, id string) {
 			t.Helper()
-			if err := store.EraseFile(t.Context(), id); err != nil {
-				t.Errorf("%s: EraseFile: got %v, want no error", where, err)
+			if err := store.DeleteFile(t.Context(), id, &DeletionOptions{Erase: true}); err != nil {
+				t.Errorf("%s: DeleteFile: got %v, want no error", where, err)
 			}
 			_, err := store.Upkeep().Purge(t.Context(), nil)
 			if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "souvenir files adopt") {
@@ -97,7 +97,7 @@ func TestACopyOfADatabaseDeletesNoObjects(t *testing.T) {
 		s.store = reopen(original, s.store)
 		refused("the original after the copy was adopted", s.store, remaining)
 		s.wantContent(copied, remaining, kept)
-		if err := copied.EraseFile(t.Context(), remaining); err != nil {
+		if err := copied.DeleteFile(t.Context(), remaining, &DeletionOptions{Erase: true}); err != nil {
 			t.Fatal(err)
 		}
 		s.purge(copied)

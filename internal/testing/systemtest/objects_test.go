@@ -167,7 +167,7 @@ func contentsMove(s *shelf) {
 	content := objectsOf("moving", 40)
 	f := mustAddFile(s, s.store, NewFile{}, content)
 	trashed := mustAddFile(s, s.store, NewFile{}, "in the trash")
-	if err := s.store.DeleteFile(s.Context(), trashed.ID); err != nil {
+	if err := s.store.DeleteFile(s.Context(), trashed.ID, nil); err != nil {
 		s.Fatal(err)
 	}
 	moved, err := s.store.Upkeep().MoveFiles(s.Context(), InDatabase, nil)
@@ -360,8 +360,8 @@ func damagedObjects(s *shelf) {
 func failingDelete(s *shelf) {
 	f := mustAddFile(s, s.store, NewFile{}, objectsOf("undeleted", 70))
 	s.storage.OnDelete(func(context.Context, []string) error { return errors.New("not today") })
-	if err := s.store.EraseFile(s.Context(), f.ID); err != nil {
-		s.Fatalf("EraseFile: got %v, want no error: its objects go later", err)
+	if err := s.store.DeleteFile(s.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil {
+		s.Fatalf("DeleteFile: got %v, want no error: its objects go later", err)
 	}
 	s.wantObjects(71)
 	if _, err := s.read(s.store, f.ID); !errors.Is(err, ErrNotFound) {
@@ -395,7 +395,7 @@ func stuckObject(s *shelf) {
 		}
 		return nil
 	})
-	if err := s.store.EraseFile(s.Context(), f.ID); err != nil {
+	if err := s.store.DeleteFile(s.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil {
 		s.Fatal(err)
 	}
 	for range 20 {
@@ -431,8 +431,8 @@ func withoutStorage(s *shelf) {
 	if _, err := without.Upkeep().Export(s.Context(), io.Discard, &ExportOptions{WithoutFiles: true}); err != nil {
 		s.Errorf("export without files: got %v, want no error", err)
 	}
-	if err := without.EraseFile(s.Context(), f.ID); err != nil {
-		s.Errorf("EraseFile: got %v, want no error", err)
+	if err := without.DeleteFile(s.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil {
+		s.Errorf("DeleteFile: got %v, want no error", err)
 	}
 	s.purge(without)
 	s.wantObjects(1)
@@ -442,7 +442,7 @@ func withoutStorage(s *shelf) {
 
 func trashedObjects(s *shelf) {
 	f := mustAddFile(s, s.store, NewFile{}, "kept in the trash")
-	if err := s.store.DeleteFile(s.Context(), f.ID); err != nil {
+	if err := s.store.DeleteFile(s.Context(), f.ID, nil); err != nil {
 		s.Fatal(err)
 	}
 	s.purge(s.store)
@@ -455,7 +455,7 @@ func trashedObjects(s *shelf) {
 		s.Fatal(err)
 	}
 	s.wantContent(s.store, f.ID, "kept in the trash")
-	if err := s.store.DeleteFile(s.Context(), f.ID); err != nil {
+	if err := s.store.DeleteFile(s.Context(), f.ID, nil); err != nil {
 		s.Fatal(err)
 	}
 	if _, err := s.store.Trash().Empty(s.Context()); err != nil {
@@ -472,7 +472,7 @@ func erasedObjects(s *shelf) {
 	mustAddFile(s, view, NewFile{ProjectID: project.ID}, "in her project")
 	mine := mustAddFile(s, s.store, NewFile{}, "mine")
 	trashed := mustAddFile(s, view, NewFile{}, "in her trash")
-	if err := view.DeleteFile(s.Context(), trashed.ID); err != nil {
+	if err := view.DeleteFile(s.Context(), trashed.ID, nil); err != nil {
 		s.Fatal(err)
 	}
 	s.wantObjects(4)
@@ -547,8 +547,8 @@ func hangingStorage(s *shelf) {
 			s.Errorf("Check while the storage %s: got %+v, %v, want %v", name, report, err, ErrBusy)
 		}
 	}
-	if err := s.store.EraseFile(s.Context(), f.ID); err != nil {
-		s.Errorf("EraseFile while the storage fails: got %v, want no error", err)
+	if err := s.store.DeleteFile(s.Context(), f.ID, &DeletionOptions{Erase: true}); err != nil {
+		s.Errorf("DeleteFile while the storage fails: got %v, want no error", err)
 	}
 	s.storage.OnDelete(nil)
 	s.clock.Pass(2 * time.Hour)

@@ -332,7 +332,7 @@ func TestNextSearchSeesAnotherProcessesWrite(t *testing.T) {
 						found.Hits, id)
 				}
 				if i%5 == 4 {
-					if err := s.DeleteMemory(t.Context(), id); err != nil {
+					if err := s.DeleteMemory(t.Context(), id, nil); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -82,7 +82,7 @@ func fillForReceipt(t *testing.T, s *Store) {
 	content := "changed"
 	_, changed := view.UpdateMemory(t.Context(), last.ID, MemoryUpdate{Content: &content})
 	_, made := view.Accounts().AddToken(t.Context(), NewToken{Name: "x"})
-	gone := view.DeleteMemory(t.Context(), first.ID)
+	gone := view.DeleteMemory(t.Context(), first.ID, nil)
 	if err := errors.Join(changed, made, gone); err != nil {
 		t.Fatal(err)
 	}

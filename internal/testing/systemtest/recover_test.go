@@ -60,7 +60,7 @@ func newDamagedStore(t *testing.T) *damagedStore {
 		}
 	}
 	mustAddFile(t, s, NewFile{Filename: "noise.bin", MemoryID: added[5].ID}, noisy(kernel.ChunkSize+5))
-	if err := s.DeleteMemory(t.Context(), added[7].ID); err != nil {
+	if err := s.DeleteMemory(t.Context(), added[7].ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -131,8 +131,8 @@ func TestRecoverKeepsTheTrash(t *testing.T) {
 	}
 	f := mustAddFile(t, s, NewFile{Filename: "f"}, "a file")
 	for _, remove := range []func() error{
-		func() error { return s.DeleteMemory(t.Context(), goes) },
-		func() error { return s.DeleteFile(t.Context(), f.ID) },
+		func() error { return s.DeleteMemory(t.Context(), goes, nil) },
+		func() error { return s.DeleteFile(t.Context(), f.ID, nil) },
 		func() error {
 			return s.DeleteProject(t.Context(), ProjectRef{Name: "Gone"}, &DeletionOptions{WithMemories: true})
 		},
@@ -187,7 +187,7 @@ func TestRecoverRestoresFilesOfALostTrash(t *testing.T) {
 	s := openWords(t, in, Options{})
 	mustAdd(t, s, NewMemory{Content: "stays"})
 	f := mustAddFile(t, s, NewFile{Filename: "f"}, "a file")
-	if err := s.DeleteFile(t.Context(), f.ID); err != nil {
+	if err := s.DeleteFile(t.Context(), f.ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	mustExec(t, s, `DELETE FROM trash`)

@@ -48,7 +48,8 @@ var fileVisits = map[string]func(v visit){
 		})
 	},
 	"DeleteFile": func(v visit) {
-		v.onEachFile("DeleteFile", true, func(s *Store, id string) (any, error) { return nil, s.DeleteFile(v.Context(), id) })
+		v.onEachFile("DeleteFile", true,
+			func(s *Store, id string) (any, error) { return nil, s.DeleteFile(v.Context(), id, nil) })
 	},
 	"Files": func(v visit) {
 		for _, m := range neighbours {

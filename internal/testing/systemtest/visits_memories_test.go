@@ -86,7 +86,7 @@ var visits = map[string]func(v visit){
 	},
 	"DeleteMemory": func(v visit) {
 		v.onEach("DeleteMemory", true,
-			func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id) })
+			func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id, nil) })
 	},
 	"Sealed": func(v visit) { // sees the same, and its As grants nothing more
 		for _, view := range []*Store{v.view.Sealed(), v.view.Sealed().As(Access{User: v.access.User})} {
@@ -373,7 +373,8 @@ var visits = map[string]func(v visit){
 			v.Errorf("GetMemoryByKey gives %v, %v to one who sees the project: %v, want it found by them alone", m.ID,
 				err, sees)
 		}
-		if err := v.n.store.As(Access{User: "alice"}).EraseMemory(v.Context(), stored.ID); err != nil {
+		alice := v.n.store.As(Access{User: "alice"})
+		if err := alice.DeleteMemory(v.Context(), stored.ID, &DeletionOptions{Erase: true}); err != nil {
 			v.Fatal(err)
 		}
 	},
@@ -444,7 +445,7 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (StoredMemory, erro
 				func(s SimilarMemory) bool { return s.ID == id }); found != slices.Contains(v.sees, m.name) {
 				v.Errorf("%s hints at %s: %v, want %v", what, m.name, found, !found)
 			}
-			if err := v.view.DeleteMemory(v.Context(), added.ID); err != nil {
+			if err := v.view.DeleteMemory(v.Context(), added.ID, nil); err != nil {
 				v.Errorf("a memory just added cannot be deleted: %v", err)
 			}
 		}
@@ -457,7 +458,7 @@ func (v visit) adds(what string, add func(*Store, NewMemory) (StoredMemory, erro
 			v.Errorf("%s with a link to %s gives %v, want no error just where it is seen", what, m.name, err)
 		}
 		if err == nil {
-			_ = v.view.DeleteMemory(v.Context(), added.ID)
+			_ = v.view.DeleteMemory(v.Context(), added.ID, nil)
 		}
 
 		// A view of one project stores into that project, and so into its owner's collections that are visible there.

@@ -73,18 +73,18 @@ var trashVisits = map[string]func(v visit){
 			}
 		}
 	},
-	"EraseMemory": func(v visit) {
+	"DeleteMemory, erasing": func(v visit) {
 		for _, m := range neighbours {
 			id := v.n.ids[m.name]
-			err := v.view.EraseMemory(v.Context(), id)
-			v.erasedLive("EraseMemory", m.name, placeOwner(m.user, m.project), id, err)
+			err := v.view.DeleteMemory(v.Context(), id, &DeletionOptions{Erase: true})
+			v.erasedLive("DeleteMemory", m.name, placeOwner(m.user, m.project), id, err)
 		}
 	},
-	"EraseFile": func(v visit) {
+	"DeleteFile, erasing": func(v visit) {
 		for _, m := range neighbours {
 			f := v.attach(m.name)
-			err := v.view.EraseFile(v.Context(), f.ID)
-			v.erasedLive("EraseFile", m.name, placeOwner(m.user, m.project), f.ID, err)
+			err := v.view.DeleteFile(v.Context(), f.ID, &DeletionOptions{Erase: true})
+			v.erasedLive("DeleteFile", m.name, placeOwner(m.user, m.project), f.ID, err)
 		}
 	},
 }
@@ -102,7 +102,7 @@ func (v visit) trashes(name string) {
 	v.Helper()
 	for _, m := range neighbours {
 		if m.name == name {
-			if err := v.n.store.As(Access{User: m.user}).DeleteMemory(v.Context(), v.n.ids[name]); err != nil {
+			if err := v.n.store.As(Access{User: m.user}).DeleteMemory(v.Context(), v.n.ids[name], nil); err != nil {
 				v.Fatal(err)
 			}
 		}

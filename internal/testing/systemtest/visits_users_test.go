@@ -535,7 +535,7 @@ func viewOfATokenReachesNoFurtherThanTheToken(t *testing.T, empty database) {
 			t.Errorf("%s: got %v, want %v", m.name, err, seen)
 		}
 	}
-	if err := view.DeleteMemory(t.Context(), n.ids["aliceopen"]); !errors.Is(err, ErrReadOnly) {
+	if err := view.DeleteMemory(t.Context(), n.ids["aliceopen"], nil); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("writing gives %v, want ErrReadOnly", err)
 	}
 	if _, err := view.Accounts().AddToken(t.Context(), NewToken{Name: "more"}); !errors.Is(err, ErrForbidden) {

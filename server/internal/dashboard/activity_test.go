@@ -95,7 +95,7 @@ func TestActivityIsWrittenInSentences(t *testing.T) {
 	gone := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "What is thrown away."})
 	headed := w.AddMemory(servertest.Owner, souvenir.NewMemory{Content: "## Old **window**\n\nTuesdays."})
 	for _, id := range []string{gone.ID, headed.ID} {
-		if err := view.DeleteMemory(t.Context(), id); err != nil {
+		if err := view.DeleteMemory(t.Context(), id, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -165,7 +165,7 @@ func TestManyMemoriesWhenSomeHaveChanged(t *testing.T) {
 	ids := fill(w, servertest.Owner, souvenir.NewMemory{Content: "one"}, souvenir.NewMemory{Content: "two"},
 		souvenir.NewMemory{Content: "three"})
 	view, olivia := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}), w.SignedIn(servertest.Owner)
-	if err := view.DeleteMemory(t.Context(), ids[2]); err != nil {
+	if err := view.DeleteMemory(t.Context(), ids[2], nil); err != nil {
 		t.Fatal(err)
 	}
 	p := change(olivia, "", "tag", url.Values{"id": append(ids, ids[0]), "bulk_tag": {"x"}}).Expect(http.StatusOK,

@@ -143,7 +143,7 @@ func TestInvalidMerges(t *testing.T) {
 	if after := states(w, servertest.Owner, first, second); !slices.Equal(before, after) {
 		t.Errorf("%q became %q, want the same", before, after)
 	}
-	if err := view.DeleteMemory(t.Context(), second); err != nil {
+	if err := view.DeleteMemory(t.Context(), second, nil); err != nil {
 		t.Fatal(err)
 	}
 	send(nil).Expect(http.StatusConflict, "ome of them no longer exist")

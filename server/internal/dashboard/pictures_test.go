@@ -386,7 +386,7 @@ func TestNamesOfManyMemoriesAreAskedFor(t *testing.T) {
 	}
 	chosen := fmt.Sprintf("&at=%d", d.Chosen)
 	names(chosen, `{"ids":["`+stored[5].ID+`"],"labels":["Boat 5"]}`)
-	if err := view.DeleteMemory(t.Context(), stored[5].ID); err != nil {
+	if err := view.DeleteMemory(t.Context(), stored[5].ID, nil); err != nil {
 		t.Fatal(err)
 	}
 	names(chosen, `{"ids":["`+stored[5].ID+`"],"labels":[null]}`)

@@ -76,7 +76,7 @@ func addOld(w *servertest.World, owner *souvenir.Store, n souvenir.NewMemory) {
 	})
 	aged := `{"souvenir":"export","version":1}` + "\n" + strings.ReplaceAll(strings.Join(lines, ""),
 		`"updated_at":"`+m.UpdatedAt.Format("2006"), `"updated_at":"2001`)
-	if err := owner.EraseMemory(t.Context(), m.ID); err != nil {
+	if err := owner.DeleteMemory(t.Context(), m.ID, &souvenir.DeletionOptions{Erase: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Store.Upkeep().Import(t.Context(), strings.NewReader(aged), nil); err != nil {

@@ -295,7 +295,7 @@ func TestProposalsThatNoLongerFitAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	deleted, third := about("The attic is dry.")
-	if err := view.DeleteMemory(t.Context(), deleted); err != nil {
+	if err := view.DeleteMemory(t.Context(), deleted, nil); err != nil {
 		t.Fatal(err)
 	}
 	p := olivia.Get(proposals).Expect(http.StatusOK, "The memory was changed or deleted since.", "only declined",

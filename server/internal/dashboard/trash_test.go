@@ -14,10 +14,10 @@ import (
 func TestTheTrashKeepsToScopes(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
-	if err := view.DeleteFile(t.Context(), w.File); err != nil {
+	if err := view.DeleteFile(t.Context(), w.File, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := view.DeleteMemory(t.Context(), w.Memory); err != nil {
+	if err := view.DeleteMemory(t.Context(), w.Memory, nil); err != nil {
 		t.Fatal(err)
 	}
 	only, err := view.Accounts().AddToken(t.Context(),
@@ -62,7 +62,7 @@ func TestTheTrash(t *testing.T) {
 		`"}}`).
 		Expect(http.StatusOK, ids[0], "restorable_until")
 	for _, id := range ids[1:] {
-		if err := view.DeleteMemory(t.Context(), id); err != nil {
+		if err := view.DeleteMemory(t.Context(), id, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestSeveralEntriesOfTheTrashAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := view.DeleteMemory(t.Context(), stored.ID); err != nil {
+		if err := view.DeleteMemory(t.Context(), stored.ID, nil); err != nil {
 			t.Fatal(err)
 		}
 		return stored.ID

@@ -297,7 +297,7 @@ func (f *filler) deletions() error {
 		if err != nil {
 			return err
 		}
-		if err := f.clients[by].view.DeleteMemory(f.ctx, added.ID); err != nil {
+		if err := f.clients[by].view.DeleteMemory(f.ctx, added.ID, nil); err != nil {
 			return err
 		}
 		if err := f.record(by, souvenir.NewActivity{Tool: "memory", Action: "delete", MemoryID: added.ID}); err != nil {
@@ -309,5 +309,5 @@ func (f *filler) deletions() error {
 	if err != nil {
 		return err
 	}
-	return f.view.DeleteFile(f.ctx, old.ID)
+	return f.view.DeleteFile(f.ctx, old.ID, nil)
 }

@@ -220,7 +220,7 @@ func (s *Service) deleteFileOnPage(w http.ResponseWriter, r *http.Request, c req
 	if file, err := c.Store.GetFile(r.Context(), id); err == nil {
 		name = file.Filename
 	}
-	if err := c.Store.DeleteFile(r.Context(), id); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+	if err := c.Store.DeleteFile(r.Context(), id, nil); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
 		return nil, err
 	}
 	return s.site.DeletedWithUndo(r, c, "/files", "/files/"+id, "“"+name+"” is deleted.", id), nil

@@ -104,7 +104,7 @@ func (s *Service) deleteMemory(w http.ResponseWriter, r *http.Request, c request
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.DeleteMemory(r.Context(), m.ID); err != nil {
+	if err := c.Store.DeleteMemory(r.Context(), m.ID, nil); err != nil {
 		return nil, err
 	}
 	return s.site.DeletedWithUndo(r, c, "/memories", web.MemoryPath(m.ID), "“"+Title(m.Content)+

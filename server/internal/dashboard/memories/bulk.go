@@ -320,7 +320,7 @@ func reason(err error, message string) string {
 // run applies the step to one memory.
 func (b bulkStep) run(ctx context.Context, store *souvenir.Store, id string) bulkOutcome {
 	if b.remove {
-		if err := store.DeleteMemory(ctx, id); err != nil {
+		if err := store.DeleteMemory(ctx, id, nil); err != nil {
 			return bulkOutcome{err: err}
 		}
 		return bulkOutcome{deleted: id}

@@ -247,7 +247,7 @@ func (m *merge) run(ctx context.Context, all []mergeChoice, keep int, content st
 		}
 	}
 	for _, other := range others {
-		if err := m.store.DeleteMemory(ctx, other.ID); err != nil {
+		if err := m.store.DeleteMemory(ctx, other.ID, nil); err != nil {
 			return err
 		}
 		m.deleted = append(m.deleted, other.ID)

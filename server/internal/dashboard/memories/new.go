@@ -90,7 +90,7 @@ func (s *Service) added(c request.Caller, stored souvenir.StoredMemory) web.Redi
 			return &failure.Error{Status: http.StatusConflict,
 				Message: "the memory has been changed since; delete it on its page if you do not want it"}
 		}
-		return c.Store.DeleteMemory(ctx, stored.ID)
+		return c.Store.DeleteMemory(ctx, stored.ID, nil)
 	}}
 	return s.site.StepDone(c, path, step)
 }

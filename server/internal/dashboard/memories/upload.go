@@ -30,7 +30,7 @@ func (s *Service) addFileToMemory(w http.ResponseWriter, r *http.Request, c requ
 	}
 	return s.site.DoneWithUndo(c, web.MemoryPath(id), "“"+added.Filename+"” is uploaded and linked to this memory.",
 		func(ctx context.Context) error {
-			return c.Store.DeleteFile(ctx, added.ID)
+			return c.Store.DeleteFile(ctx, added.ID, nil)
 		}), nil
 }
 

@@ -108,7 +108,7 @@ func (s *Service) deleteRule(w http.ResponseWriter, r *http.Request, c request.C
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Store.DeleteMemory(r.Context(), rule.ID); err != nil {
+	if err := c.Store.DeleteMemory(r.Context(), rule.ID, nil); err != nil {
 		return nil, err
 	}
 	return s.site.DeletedWithUndo(r, c, back, back, "“"+text.Title+"” is deleted.", rule.ID), nil

@@ -139,7 +139,7 @@ func putBack(ctx context.Context, store *souvenir.Store, before textState, after
 			return web.ErrSavedSince
 		}
 		if err == nil {
-			err = store.DeleteMemory(ctx, after.ID)
+			err = store.DeleteMemory(ctx, after.ID, nil)
 		}
 	}
 	if errors.Is(err, souvenir.ErrConflict) {

@@ -70,9 +70,9 @@ func deleteRestoredUsers(ctx context.Context, store *souvenir.Store, e souvenir.
 	with := &souvenir.DeletionOptions{WithMemories: true}
 	switch e.Kind {
 	case souvenir.TrashMemory:
-		return store.DeleteMemory(ctx, e.ID)
+		return store.DeleteMemory(ctx, e.ID, nil)
 	case souvenir.TrashFile:
-		return store.DeleteFile(ctx, e.ID)
+		return store.DeleteFile(ctx, e.ID, nil)
 	case souvenir.TrashProject:
 		return store.DeleteProject(ctx, projectOf(e), with)
 	case souvenir.TrashCollection:
