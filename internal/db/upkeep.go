@@ -60,8 +60,8 @@ type Check interface {
 	// Damaged reports whether an error of reading or repairing means that stored data is damaged, and not that the
 	// database is unavailable.
 	Damaged(err error) bool
-	// RebuildIndexes rebuilds the indexes of tables, in transactions of its own. On a server, Reads and Writes go on meanwhile;
-	// on a file, Writes wait.
+	// RebuildIndexes rebuilds the indexes of tables, in transactions of its own. On a server, Reads and Writes go on
+	// meanwhile; on a file, Writes wait.
 	RebuildIndexes(ctx context.Context) error
 }
 

@@ -81,7 +81,8 @@ func texts(parameter string) string {
 		`) e WHERE e IS NOT NULL)`
 }
 
-// storableOf converts a list of texts and numbers in JSON. A text with U+0000, which no stored one equals, becomes null.
+// storableOf converts a list of texts and numbers in JSON. A text with U+0000, which equals no stored one, becomes
+// null.
 func storableOf(parameter string) string {
 	return `(SELECT CASE WHEN strpos(l, '\u0000') > 0 THEN regexp_replace(l,
 		'"(?:[^"\\]|\\[^u]|\\u(?!0000))*\\u0000(?:[^"\\]|\\.)*"', 'null', 'g') ELSE l END::jsonb

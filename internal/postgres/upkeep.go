@@ -124,9 +124,9 @@ func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 	return broken, nil
 }
 
-// RebuildIndexes rebuilds the indexes of all tables, one after the other, while others read and write. It waits for their
-// transactions, such as an export. PostgreSQL leaves out indexes that are not valid, so these come first; what an
-// interrupted RebuildIndexes has left is of no use.
+// RebuildIndexes rebuilds the indexes of all tables, one after the other, while others read and write. It waits for
+// their transactions, such as an export. PostgreSQL leaves out indexes that are not valid, so these come first; what an
+// interrupted call has left is of no use.
 func (d *DB) RebuildIndexes(ctx context.Context) error {
 	return d.outside(ctx, func(conn *pgx.Conn) error {
 		if d.sessions {
