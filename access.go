@@ -113,7 +113,7 @@ func (h handle) own(ctx context.Context, method string) (*Store, error) {
 	if err := h.s.outside(ctx, method); err != nil {
 		return h.s, err
 	}
-	return h.s, h.s.checkAccount(method)
+	return h.s, h.s.checkAccount()
 }
 
 // handled returns the store for a handle whose methods reach beyond one view. A sealed view may call none of them.
@@ -147,15 +147,15 @@ func (s *Store) checkOperator(what string) error {
 }
 
 // checkAccount refuses methods about a user's account through a view limited to projects.
-func (s *Store) checkAccount(what string) error {
+func (s *Store) checkAccount() error {
 	if s.denied != nil {
 		return s.denied
 	}
 	if s.access.Projects == nil {
 		return nil
 	}
-	return newError(KindForbidden, "", "%s needs a view of all the user's data; this one is limited to the projects %s",
-		what, oneOf(s.access.Projects))
+	return newError(KindForbidden, "", "this needs access to all of the user's data; this access is limited to "+
+		"the projects %s", oneOf(s.access.Projects))
 }
 
 // viewer is an [Access] resolved to rows at the beginning of each transaction. Its conditions decide visibility.

@@ -252,7 +252,7 @@ func (h *Insights) Activities(ctx context.Context, q ActivityQuery) iter.Seq2[Ac
 		if q.Limit != 0 {
 			return nil, 0, false, invalid("limit", "{} is %d; it must be 0 here; break out of the loop instead", q.Limit)
 		}
-		found, next, err = h.activities(ctx, "Activities", q, before, portion)
+		found, next, err = h.activities(ctx, q, before, portion)
 		return found, next, len(found) == portion, err
 	})
 }
@@ -261,7 +261,7 @@ func (h *Insights) Activities(ctx context.Context, q ActivityQuery) iter.Seq2[Ac
 func (h *Insights) ActivityPage(ctx context.Context, q ActivityQuery) (_ ActivityPage, err error) {
 	defer setGoNames[ActivityQuery](&err)
 	limit := cmp.Or(q.Limit, 100)
-	found, _, err := h.activities(ctx, "ActivityPage", q, 0, limit+1)
+	found, _, err := h.activities(ctx, q, 0, limit+1)
 	if err != nil {
 		return ActivityPage{}, err
 	}
@@ -270,9 +270,9 @@ func (h *Insights) ActivityPage(ctx context.Context, q ActivityQuery) (_ Activit
 }
 
 // activities reads up to most calls before a row, 0 for the newest, and returns the row of the last one.
-func (h *Insights) activities(ctx context.Context, method string, q ActivityQuery, before int64, most int) (
-	found []Activity, last int64, err error) {
-	s, err := h.own(method)
+func (h *Insights) activities(ctx context.Context, q ActivityQuery, before int64, most int) (found []Activity,
+	last int64, err error) {
+	s, err := h.own()
 	if err == nil {
 		err = q.check()
 	}

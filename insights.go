@@ -30,8 +30,8 @@ func (s *Store) Insights() *Insights {
 }
 
 // own returns the store for a method about all of the user's data, and refuses it on a view limited to projects.
-func (h *Insights) own(method string) (*Store, error) {
-	return h.s, h.s.checkAccount(method)
+func (h *Insights) own() (*Store, error) {
+	return h.s, h.s.checkAccount()
 }
 
 // OverviewQuery says how far back an overview looks.
@@ -314,7 +314,7 @@ type CallDay struct {
 // may not call it.
 func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, err error) {
 	defer setGoNames[CallDaysQuery](&err)
-	s, err := h.own("CallDays")
+	s, err := h.own()
 	if err != nil {
 		return nil, err
 	}
@@ -406,7 +406,7 @@ type Usage struct {
 // Usage returns the usage of the view's user, counted in the user's collections, and the quota. A view limited to
 // projects gets ErrForbidden.
 func (h *Insights) Usage(ctx context.Context) (Usage, error) {
-	s, err := h.own("Usage")
+	s, err := h.own()
 	if err != nil {
 		return Usage{}, err
 	}

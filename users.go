@@ -296,7 +296,7 @@ const MaxPreferences = kernel.MaxPreferences // 64 KiB
 // GetPreferences returns the user's preferences: an empty map for none. Numbers are float64 where that loses nothing,
 // else json.Number. A view limited to projects may not call it.
 func (s *Store) GetPreferences(ctx context.Context) (found map[string]any, err error) {
-	if err := s.checkAccount("GetPreferences"); err != nil {
+	if err := s.checkAccount(); err != nil {
 		return nil, err
 	}
 	err = s.read(ctx, func(tx db.Tx, v viewer) (err error) {
@@ -310,20 +310,20 @@ func (s *Store) GetPreferences(ctx context.Context) (found map[string]any, err e
 // ErrTooLarge. A view limited to projects may not call it.
 func (s *Store) SetPreferences(ctx context.Context, all map[string]any) (_ map[string]any, err error) {
 	defer setGoNames[struct{}](&err, "preferences", "all")
-	return s.changePreferences(ctx, "SetPreferences", all, func(_, given map[string]any) any { return given })
+	return s.changePreferences(ctx, all, func(_, given map[string]any) any { return given })
 }
 
 // UpdatePreferences applies a JSON merge patch (RFC 7396) to the user's preferences and returns the result: keys
 // replace, null removes, objects merge. Concurrent patches all take effect. Otherwise it is like SetPreferences.
 func (s *Store) UpdatePreferences(ctx context.Context, patch map[string]any) (_ map[string]any, err error) {
 	defer setGoNames[struct{}](&err, "preferences", "patch")
-	return s.changePreferences(ctx, "UpdatePreferences", patch,
+	return s.changePreferences(ctx, patch,
 		func(present, given map[string]any) any { return jsonobject.MergePatch(present, given) })
 }
 
-func (s *Store) changePreferences(ctx context.Context, what string, given map[string]any,
+func (s *Store) changePreferences(ctx context.Context, given map[string]any,
 	change func(present, given map[string]any) any) (changed map[string]any, err error) {
-	if err := s.checkAccount(what); err != nil {
+	if err := s.checkAccount(); err != nil {
 		return nil, err
 	}
 	if given, err = kernel.CanonicalPreferences(given); err != nil {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/fairqueue"
+	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
+	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
@@ -57,6 +59,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !clean(r) {
 		s.fail(out, r, unknownPath(r))
+		return
+	}
+	if encoding := r.Header.Get("Content-Encoding"); r.ContentLength != 0 && encoding != "" && encoding != "identity" {
+		s.fail(out, r, failure.Invalid("Content-Encoding", "Content-Encoding is "+
+			jsonobject.Show(shorten.Bytes(encoding, 40))+"; send the body as it is, without this header"))
 		return
 	}
 	s.mux.ServeHTTP(out, r)

@@ -42,6 +42,7 @@ func TestWrongRequests(t *testing.T) {
 		{"a broken type", "POST", "/tools/call", "application", `{}`, 400, "expected application/json"},
 		{"JSON of a dialect", "POST", "/tools/call", "application/vnd.api+json; charset=utf-8",
 			`{"name": "list_collections"}`, 200, ""},
+		{"a compressed body", "POST", "/tools/call", "application/json", "\x1f\x8b", 400, "Content-Encoding is \\\"gzip\\\""},
 		{"no UTF-8", "POST", "/tools/call", "application/json", "{\"name\": \"\xff\"}", 400, "UTF-8"},
 		{"too much", "POST", "/tools/call", "application/json", `{"name": "` + strings.Repeat("x", 1<<20) + `"}`, 400,
 			"longer than 1048576 bytes"},
@@ -69,6 +70,9 @@ func TestWrongRequests(t *testing.T) {
 			r := w.Request(servertest.Owner, c.method, c.path, strings.NewReader(c.body))
 			if c.kind != "" {
 				r.Header.Set("Content-Type", c.kind)
+			}
+			if c.body == "\x1f\x8b" {
+				r.Header.Set("Content-Encoding", "gzip")
 			}
 			a := w.Send(r).Expect(c.status, c.has).Without(servertest.Secret)
 			if c.status == http.StatusMethodNotAllowed && a.Header.Get("Allow") == "" {
