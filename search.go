@@ -350,13 +350,7 @@ func (s *Store) page(tx db.Tx, v viewer, q Query, pq preparedQuery, sel selectio
 func (s *Store) byTime(tx db.Tx, q Query, sel selection) (rows []int64, total int, err error) {
 	order := q.Sort.byTime()
 	if q.Limit <= MaxLimit && s.orders.Worth(sel.Selection, order, q.Offset) {
-		var matching *index.RowSet
-		if sel.Condition != "" {
-			if matching, err = s.filters.Indexed(tx, sel.Selection); err != nil {
-				return nil, 0, err
-			}
-		}
-		rows, total, done, err := s.orders.Page(tx, sel.Selection, order, q.Limit, q.Offset, matching)
+		rows, total, done, err := s.orders.Page(tx, &s.filters, sel.Selection, order, q.Limit, q.Offset)
 		if err != nil || done {
 			return rows, total, err
 		}

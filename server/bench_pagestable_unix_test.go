@@ -3,6 +3,7 @@
 package server_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
@@ -76,6 +77,52 @@ func BenchmarkPagesTable(b *testing.B) {
 		}
 		row.print()
 	}
+}
+
+// BenchmarkFirstPages prints the time and the processor time of each page, and the least of several, when it is the
+// first page, but for /about, of a store that was just opened:
+//
+//	SOUVENIR_PAGES_STORE=/tmp/pages.db go test ./server -run '^$' -bench FirstPages -benchtime 2x -timeout 1h
+func BenchmarkFirstPages(b *testing.B) {
+	file, filled := filledStore(b)
+	paths, all := listPaths(), dashboardPaths(filled)
+	for pattern := range all {
+		if !slices.Contains(paths, pattern) {
+			paths = append(paths, pattern)
+		}
+	}
+	slices.Sort(paths[len(listPaths()):])
+	fmt.Println("| page | least, ms | processor, ms |")
+	fmt.Println("|---|---|---|")
+	for _, pattern := range paths {
+		path := cmp.Or(all[pattern], pattern)
+		least, processor := time.Hour, time.Hour
+		for range max(b.N, 2) {
+			took, used := openFirst(b, file, filled.User, path)
+			least, processor = min(least, took), min(processor, used)
+		}
+		fmt.Printf("| %s | %.1f | %.1f |\n", pattern, least.Seconds()*1000, processor.Seconds()*1000)
+	}
+}
+
+// openFirst opens a store, and a page of it.
+func openFirst(b *testing.B, file, user, path string) (took, processor time.Duration) {
+	store, err := souvenir.Open(b.Context(), file, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer store.Close()
+	at := httptest.NewServer(server.New(store, &server.Options{PublicURL: servertest.PublicAt}))
+	defer at.Close()
+	session, err := store.Accounts().AddSignIn(b.Context(), souvenir.NewSignIn{User: user})
+	if err != nil {
+		b.Fatal(err)
+	}
+	openPage(b, at, "/about", session.Value)
+	time.Sleep(300 * time.Millisecond) // what goes on in the background
+	began, used := time.Now(), processorTime(b)
+	openPage(b, at, path, session.Value)
+	return time.Since(began), processorTime(b) - used
 }
 
 // updateOne changes the text of a memory, and waits until all resulting work is done.

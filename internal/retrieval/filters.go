@@ -100,6 +100,39 @@ func (sel Selection) indexed(tx db.Tx) (rows *index.RowSet, complete bool, err e
 	return index.NewRowSet(slices.Compact(list)), true, nil
 }
 
+// Selected is Matching by way of Indexed.
+func (f *Filters) Selected(tx db.Tx, sel Selection) (*index.RowSet, error) {
+	if sel.Indexed == "" {
+		return f.Matching(tx, sel)
+	}
+	return f.matching(tx, sel, `selected `, func() (*index.RowSet, error) {
+		rows, err := f.Indexed(tx, sel)
+		if err != nil {
+			return nil, err
+		}
+		list, err := sel.restrict(tx, slices.Collect(rows.All()))
+		return index.NewRowSet(list), err
+	})
+}
+
+// restrict returns those of some rows, in ascending order, that are in the selection's partitions.
+func (sel Selection) restrict(tx db.Tx, rows []int64) ([]int64, error) {
+	var others int
+	err := tx.QueryRow(`SELECT coalesce(sum(memories), 0) FROM partition WHERE NOT id IN `+db.Integers,
+		sel.PartitionList()).Scan(&others)
+	if err != nil || others == 0 {
+		return rows, err
+	}
+	if others > len(rows) {
+		return db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` AND `+db.NoIndex+
+			`m.partition_id IN `+db.Integers, db.List(rows), sel.PartitionList())
+	}
+	gone, err := db.Column[int64](tx, `SELECT m.id FROM partition p JOIN memory m `+db.ByCreated+
+		` ON m.partition_id = p.id WHERE NOT p.id IN `+db.Integers, sel.PartitionList())
+	elsewhere := index.NewRowSet(gone)
+	return slices.DeleteFunc(rows, elsewhere.Has), err
+}
+
 // key tells conditions and partitions apart.
 func (sel Selection) key() string {
 	return fmt.Sprintf("%s %q %#v", sel.PartitionList(), sel.Condition, sel.Args)
