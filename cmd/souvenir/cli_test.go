@@ -246,7 +246,7 @@ func TestFailuresEndWithOne(t *testing.T) {
 		{"token delete mcp_none --user anna", "mcp_none"},
 		{"client add --user noah --redirect-uri https://a.example/b", "noah"},
 		{"client add --user anna --redirect-uri http://a.example/b", "http://a.example/b|https"},
-		{"client add --user anna --id https://a --redirect-uri https://a.example/b", "client_id"},
+		{"client add --user anna --id https://a --redirect-uri https://a.example/b", "--id is"},
 		{"client list --user noah", "noah"},
 		{"client deactivate nothing", "nothing"},
 		{"client regenerate-secret nothing", "nothing"},

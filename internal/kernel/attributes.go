@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -214,7 +215,7 @@ func (a *Attributes) Check() error {
 		return fault.New(fault.KindTooLarge, "related_memory_ids", "{} has %d ids; at most %d are allowed",
 			len(a.Related), valid.MaxRelated)
 	}
-	encoded, err := jsonobject.Encode(a.Own)
+	encoded, err := json.Marshal(a.Own)
 	if err != nil {
 		return fault.Invalid("metadata", "{} is not JSON: %v", err)
 	}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -22,7 +23,7 @@ func CanonicalPreferences(given map[string]any) (map[string]any, error) {
 
 // encodePreferences returns preferences as JSON, within their limit.
 func encodePreferences(object map[string]any) ([]byte, error) {
-	encoded, err := jsonobject.Encode(object)
+	encoded, err := json.Marshal(object)
 	if err != nil {
 		return nil, fault.Invalid("preferences", "{} is not JSON: %v", err)
 	}

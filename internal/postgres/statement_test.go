@@ -24,8 +24,8 @@ func TestParametersHaveTheTypesOfTheirArguments(t *testing.T) {
 		{`SELECT ?2, ?`, []any{1, 2, 3}, `SELECT ($1::int8), ($2::int8)`, `[2 3]`},
 		{`SELECT '?', "?", ? -- ?`, []any{1}, `SELECT '?', "?", ($1::int8) -- ?`, `[1]`},
 		{`SELECT 'it''s ?', ?`, []any{1}, `SELECT 'it''s ?', ($1::int8)`, `[1]`},
-		{`SELECT a FROM b WHERE c = ?`, []any{"\xff"}, `SELECT a FROM b WHERE c = NULL`, `[]`},
-		{`DELETE FROM b WHERE c = ?`, []any{"\x00"}, `DELETE FROM b WHERE c = NULL`, `[]`},
+		{`SELECT a FROM b WHERE c = ?`, []any{"\xff"}, `SELECT a FROM b WHERE c = (NULL::text COLLATE "C")`, `[]`},
+		{`DELETE FROM b WHERE c = ?`, []any{"\x00"}, `DELETE FROM b WHERE c = (NULL::text COLLATE "C")`, `[]`},
 	} {
 		st, bound, err := newStatements(10).bind(test.query, test.args)
 		if err != nil || st.text != test.want || fmt.Sprint(bound) != test.bound {

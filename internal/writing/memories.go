@@ -2,6 +2,7 @@ package writing
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -177,7 +178,7 @@ func (w *Writer) Insert(d *kernel.Draft) (Result, error) {
 	if m.Times.Supersedes, err = w.superseded(d.Times.Supersedes, "", place); err != nil {
 		return Result{}, err
 	}
-	metadata, err := jsonobject.Encode(m.Own)
+	metadata, err := json.Marshal(m.Own)
 	if err != nil {
 		return Result{}, err
 	}
@@ -351,7 +352,7 @@ func (w *Writer) checkIdentity(eventType string, at *kernel.Place) error {
 // updateRow writes the new state of a memory into its row, and returns the time and the metadata in it. Tags, links and
 // passages have rows of their own.
 func (w *Writer) updateRow(before, after kernel.Memory, at *kernel.Place) (now int64, metadata string, err error) {
-	encoded, err := jsonobject.Encode(kernel.OrEmpty(after.Own))
+	encoded, err := json.Marshal(kernel.OrEmpty(after.Own))
 	if err != nil {
 		return 0, "", err
 	}

@@ -1,11 +1,11 @@
 package writing
 
 import (
+	"encoding/json"
 	"errors"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/fault"
-	"github.com/souvenir-ai/souvenir/internal/json/jsonobject"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 )
@@ -19,7 +19,7 @@ func (w *Writer) keepRevision(m kernel.Memory) error {
 		WHERE l.memory_id = ? ORDER BY l.position`, m.Row); err != nil {
 		return err
 	}
-	encoded, err := jsonobject.Encode(a.Shown())
+	encoded, err := json.Marshal(a.Shown())
 	if err != nil {
 		return err
 	}

@@ -35,31 +35,23 @@ func Strings(argument string, value any) ([]string, error) {
 	return list, nil
 }
 
-// Encode returns a value as JSON, with <, > and & as callers write them: limits count these as one byte.
-func Encode(value any) ([]byte, error) {
-	var encoded bytes.Buffer
-	encoder := json.NewEncoder(&encoded)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(encoded.Bytes(), []byte("\n")), nil
-}
-
 // Show formats a value for a message: its JSON, kept short.
 func Show(value any) string {
 	if f, ok := value.(float64); ok {
 		return fmt.Sprint(f) // JSON has no NaN
 	}
-	encoded, err := Encode(value)
-	if err != nil {
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
 		return fmt.Sprintf("a %T", value)
 	}
 	const most = 60
+	encoded := strings.TrimSuffix(out.String(), "\n")
 	if len(encoded) > most {
-		return strings.ToValidUTF8(string(encoded[:most]), "") + "…"
+		return strings.ToValidUTF8(encoded[:most], "") + "…"
 	}
-	return string(encoded)
+	return encoded
 }
 
 // Canonical converts a caller's map to its form after encoding and decoding as JSON, so that nothing is shared with the
@@ -80,7 +72,7 @@ func canonical(argument string, object map[string]any, check checkText) (map[str
 	if err := checkTexts(argument, object, 0, check); err != nil {
 		return nil, err
 	}
-	encoded, err := Encode(object)
+	encoded, err := json.Marshal(object)
 	if err != nil {
 		return nil, fault.Invalid(argument, "{} is not JSON: %v", err)
 	}

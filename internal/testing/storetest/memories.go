@@ -236,7 +236,7 @@ func memoryLimits(f *fixture) {
 		Content: strings.Repeat(sentence, souvenir.MaxContent/len(sentence)+1)[:souvenir.MaxContent], EventType: word,
 		State: word, ProjectID: name, ProjectName: "P",
 		Tags: tags, Related: ids(targets),
-		ShownMetadata: map[string]any{"k": strings.Repeat("<", souvenir.MaxMetadata-len(`{"k":""}`))},
+		ShownMetadata: map[string]any{"k": strings.Repeat("x", souvenir.MaxMetadata-len(`{"k":""}`))},
 	}
 	stored := f.get(f.add(m).ID)
 	f.equal("content", stored.Content == m.Content, true)

@@ -87,7 +87,7 @@ func preferencesTogether(f *fixture) {
 }
 
 func preferencesRefused(f *fixture) {
-	fits := map[string]any{"a": strings.Repeat("<", 64<<10-8)}
+	fits := map[string]any{"a": strings.Repeat("x", 64<<10-8)}
 	f.equal("what just fits", f.setPreferences(fits), fits)
 	cyclic := map[string]any{}
 	cyclic["a"] = cyclic
