@@ -44,7 +44,7 @@ type DB struct {
 	distributed bool
 	version     int // of the schema that this program knows; 0: not looked at yet
 	// lockTimeout is how long a Write waits for a lock that another one holds, such as a long transaction; then it is
-	// ErrBusy. A Read, which waits only for a change of the schema, waits as long.
+	// ErrBusy. A Read, which waits only for a change of the schema, waits as long, unless the address says otherwise.
 	lockTimeout time.Duration
 	patience    time.Duration // how long a call waits for a connection, and a Write runs again
 	answerTime  time.Duration // how long a COMMIT waits for its answer once its context has ended

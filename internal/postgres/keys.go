@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/url"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
 
@@ -147,19 +148,15 @@ func (k *Keys) Close() error { return k.d.Close() }
 // open elsewhere can hold up. Archives of the write-ahead log keep them. If it fails, the error is db.ErrUnsupported:
 // the keys are erased without it.
 func (k *Keys) Flush(ctx context.Context) error {
-	if err := k.d.begin(); err != nil {
-		return err
+	var failed error
+	err := k.d.outside(ctx, func(conn *pgx.Conn) error {
+		_, failed = conn.Exec(ctx, `VACUUM user_key`)
+		return failed
+	})
+	if failed != nil {
+		return fmt.Errorf("%w: %w", db.ErrUnsupported, err)
 	}
-	defer k.d.running.Done()
-	conn, err := k.d.connection(ctx, k.d.reading)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
-	if _, err := conn.Exec(ctx, `VACUUM user_key`); err != nil {
-		return fmt.Errorf("%w: %w", db.ErrUnsupported, k.d.unavailable(ctx, err))
-	}
-	return nil
+	return err
 }
 
 // Read runs fn on one snapshot.

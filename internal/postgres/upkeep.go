@@ -25,7 +25,8 @@ func (d *DB) Compact(ctx context.Context) error {
 	return d.outside(ctx, func(conn *pgx.Conn) error { return each(ctx, conn, tables, `VACUUM (ANALYZE) %s`) })
 }
 
-// outside runs fn on a connection, outside of transactions.
+// outside runs fn on a connection, outside of transactions. Its statements wait for locks without a limit, and locks of
+// the session end with it.
 func (d *DB) outside(ctx context.Context, fn func(conn *pgx.Conn) error) error {
 	if d.readOnly {
 		return db.ErrReadOnly
@@ -34,11 +35,22 @@ func (d *DB) outside(ctx context.Context, fn func(conn *pgx.Conn) error) error {
 		return err
 	}
 	defer d.running.Done()
-	conn, err := d.connection(ctx, d.reading)
+	conn, err := d.connection(ctx, d.writing) // Reads may have a single one
 	if err != nil {
 		return err
 	}
 	defer conn.Release()
+	if d.sessions {
+		if _, err := conn.Exec(ctx, `SET lock_timeout = 0`); err != nil {
+			return d.unavailable(ctx, err)
+		}
+		defer func() {
+			ctx := context.WithoutCancel(ctx)
+			if _, err := conn.Exec(ctx, `RESET lock_timeout; SELECT pg_advisory_unlock_all()`); err != nil {
+				_ = conn.Conn().Close(ctx) // it must not serve others as it is
+			}
+		}()
+	}
 	if err := fn(conn.Conn()); err != nil {
 		return d.unavailable(ctx, err)
 	}
@@ -126,18 +138,23 @@ func (d *DB) Broken(tx db.Tx) ([]db.Broken, error) {
 
 // RebuildIndexes rebuilds the indexes of all tables, one after the other, while others read and write. It waits for
 // their transactions, such as an export. PostgreSQL leaves out indexes that are not valid, so these come first; what an
-// interrupted call has left is of no use.
+// interrupted call has left is of no use. Except behind a pooler, one process at a time does it.
 func (d *DB) RebuildIndexes(ctx context.Context) error {
 	return d.outside(ctx, func(conn *pgx.Conn) error {
-		if d.sessions {
-			if _, err := conn.Exec(ctx, `SET lock_timeout = 0`); err != nil {
+		alone := true
+		if d.sessions { // one that is being rebuilt is not valid, either
+			if err := conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(hashtextextended(current_schema(), $1))`,
+				rebuilding).Scan(&alone); err != nil {
 				return err
 			}
-			defer func() { _, _ = conn.Exec(context.WithoutCancel(ctx), `RESET lock_timeout`) }()
 		}
-		err := each(ctx, conn, invalid+`c.relname ~ '_cc(new|old)[0-9]*$'`, `DROP INDEX %s`)
+		if !alone {
+			return &Error{Op: "rebuild indexes", kind: db.ErrBusy, err: errors.New("another process is doing it")}
+		}
+		const unfinished = `c.relname ~ '_cc(new|old)[0-9]*$'`
+		err := each(ctx, conn, invalid+unfinished, `DROP INDEX CONCURRENTLY IF EXISTS %s`)
 		if err == nil {
-			err = each(ctx, conn, invalid+`true`, `REINDEX INDEX CONCURRENTLY %s`)
+			err = each(ctx, conn, invalid+`NOT `+unfinished, `REINDEX INDEX CONCURRENTLY %s`)
 		}
 		if err == nil {
 			err = each(ctx, conn, tables, `REINDEX TABLE CONCURRENTLY %s`)
@@ -145,6 +162,9 @@ func (d *DB) RebuildIndexes(ctx context.Context) error {
 		return err
 	})
 }
+
+// rebuilding is the key of the lock of a process that rebuilds indexes.
+const rebuilding = 0x53757669
 
 // invalid selects the indexes that are not valid; a condition follows.
 const invalid = `SELECT quote_ident(c.relname) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid

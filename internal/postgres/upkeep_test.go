@@ -107,7 +107,7 @@ func TestCallsGoOnWhileIndexesAreRebuilt(t *testing.T) {
 	defer func() { _ = program.Close(context.Background()) }()
 	for _, script := range []string{`CREATE INDEX left_ccnew1 ON memory_tag (position)`,
 		`UPDATE pg_index SET indisvalid = false WHERE indexrelid IN ('memory_tag_tag'::regclass, 'left_ccnew1'::regclass)`,
-		`BEGIN; UPDATE memory SET revision = revision`} {
+		`BEGIN; UPDATE memory SET revision = revision; SELECT count(*) FROM memory_tag`} {
 		if _, err := program.Exec(t.Context(), script); err != nil {
 			t.Fatal(err)
 		}
@@ -135,6 +135,9 @@ func TestCallsGoOnWhileIndexesAreRebuilt(t *testing.T) {
 	}
 	for began := time.Now(); time.Since(began) < time.Second; {
 		calls()
+	}
+	if err := d.RebuildIndexes(t.Context()); !errors.Is(err, db.ErrBusy) {
+		t.Errorf("a second one meanwhile: got %v, want ErrBusy", err)
 	}
 	select {
 	case err := <-rebuilt:

@@ -115,8 +115,17 @@ func (f *Filters) Selected(tx db.Tx, sel Selection) (*index.RowSet, error) {
 	})
 }
 
-// restrict returns those of some rows, in ascending order, that are in the selection's partitions.
-func (sel Selection) restrict(tx db.Tx, rows []int64) ([]int64, error) {
+// restrict returns those of some rows, in ascending order, that are in the selection's partitions. The rows may be those
+// that another caller has read, so it looks beyond the second wall.
+func (sel Selection) restrict(tx db.Tx, rows []int64) (left []int64, err error) {
+	err = db.Beyond(tx, func() error {
+		left, err = sel.inside(tx, rows)
+		return err
+	})
+	return left, err
+}
+
+func (sel Selection) inside(tx db.Tx, rows []int64) ([]int64, error) {
 	var others int
 	err := tx.QueryRow(`SELECT coalesce(sum(memories), 0) FROM partition WHERE NOT id IN `+db.Integers,
 		sel.PartitionList()).Scan(&others)

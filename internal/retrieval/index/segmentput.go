@@ -136,7 +136,9 @@ func (p *partition) addVectors(s *Segment, base uint32, codes func(size int) boo
 		to.longest = max(to.longest, from.longest)
 		if len(from.slots) == len(s.passages) { // as nearly always
 			to.slots = slices.Grow(to.slots, room-int(base))
-			to.coarse = slices.Grow(to.coarse, len(from.coarse)*(room-int(base))/len(from.slots))
+			if from.width > 0 {
+				to.coarse = slices.Grow(to.coarse, len(from.coarse)*(room-int(base))/len(from.slots))
+			}
 		}
 		for _, slot := range from.slots {
 			to.slots = append(to.slots, base+slot)

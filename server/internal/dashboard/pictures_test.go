@@ -287,10 +287,13 @@ func TestTableOfAMapAsksForItsClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 	sam := w.SignedIn(servertest.Stranger)
-	const table, asks = "/map?show=list", `hx-get="/map?show=list"`
+	const table, asks = "/map?show=list", `hx-get="/map?show=list&amp;tries=1"`
 	first := sam.Get(table).Expect(http.StatusOK, "The clusters of 300 memories are still being computed", asks,
 		`<a href="/map?show=list">Reload</a>`, "htmx.min.js")
 	servertest.CheckPage(w, first)
+	if last := sam.Get(table + "&tries=20"); strings.Contains(last.Body, "hx-get") {
+		t.Errorf("got %.500s, want a page that no longer asks again", last.Body)
+	}
 	sam.Get(table+"&project=none").Expect(http.StatusOK, "No memories match")
 	sam.Get(table+"&limit=0").Expect(http.StatusBadRequest, "Limit is 0")
 	whole := sam.Get(table)

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -58,6 +59,7 @@ type pictureQuery struct {
 	Limit, Neighbours, Similar     string // empty: the picture's default
 	Colour                         string // what memories are coloured by: project, type or collection
 	List                           bool   // as a table, not a diagram
+	Tries                          int    // how often the page has asked for the table by itself
 }
 
 func readPictureQuery(values url.Values) pictureQuery {
@@ -70,8 +72,15 @@ func readPictureQuery(values url.Values) pictureQuery {
 	if !slices.Contains(pictureColours, q.Colour) {
 		q.Colour = pictureColours[0]
 	}
+	if tries, err := strconv.Atoi(values.Get("tries")); err == nil {
+		q.Tries = min(max(tries, 0), mostTries)
+	}
 	return q
 }
+
+// mostTries is how often a page asks for a table that is still being computed, after longer and longer pauses: about
+// four minutes in all.
+const mostTries = 20
 
 // pictureColours are the properties that memories can be coloured by.
 var pictureColours = []string{"project", "type", "collection"}
@@ -181,6 +190,9 @@ type picturePage struct {
 	Empty       bool // there are no memories
 	Problem     string
 	Table       any // table of the graph or the map; nil: the diagram
+
+	AskURL   string // where the page asks for a table that is still being computed; empty: it does not
+	AskAfter int    // seconds
 }
 
 // ReadGraph computes a graph, in turn.
@@ -202,8 +214,10 @@ func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title str
 		return nil, err
 	}
 	answer := web.Page{Template: kind, Title: title}
+	if q.List {
+		answer.Part = "picture-table" // for a page that asks again
+	}
 	if q.List && !data.Empty {
-		answer.Part = "picture-table" // for a script that asks again
 		data.Table, err = table(q)
 		if err := data.refuse(err); err != nil {
 			return nil, err
@@ -211,6 +225,9 @@ func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title str
 		if data.Problem != "" {
 			answer.Status = http.StatusBadRequest
 		}
+	}
+	if t, isMap := data.Table.(*mapTable); isMap && t.Arranging && t.Shown == 0 && q.Tries < mostTries {
+		data.AskURL, data.AskAfter = fmt.Sprint(data.TableURL, "&tries=", q.Tries+1), q.Tries+2
 	}
 	answer.Data = data
 	return answer, nil
