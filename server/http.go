@@ -61,7 +61,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(out, r, unknownPath(r))
 		return
 	}
-	if encoding := r.Header.Get("Content-Encoding"); r.ContentLength != 0 && encoding != "" && encoding != "identity" {
+	if encoding := r.Header.Get("Content-Encoding"); r.ContentLength != 0 && encoding != "" &&
+		!strings.EqualFold(encoding, "identity") {
 		s.fail(out, r, failure.Invalid("Content-Encoding", "Content-Encoding is "+
 			jsonobject.Show(shorten.Bytes(encoding, 40))+"; send the body as it is, without this header"))
 		return

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -122,7 +121,8 @@ func (v *VectorStore) DeleteDocuments(ctx context.Context, ids []string, options
 
 // SimilaritySearch returns at most numDocuments documents about the query, the best first; none for an empty query. A
 // document's Score is how likely it is about the query, 0 to 1. It takes the options WithNameSpace, WithScoreThreshold,
-// for the least score, and WithFilters: a map[string]any of the documents' metadata, or a [souvenir.Filter].
+// for the least score, and WithFilters: a map[string]any of the documents' metadata, or a [souvenir.Filter], which may
+// not name the project_id if the store's documents are in no project.
 func (v *VectorStore) SimilaritySearch(ctx context.Context, query string, numDocuments int,
 	options ...vectorstores.Option) ([]schema.Document, error) {
 	o, err := v.read(options)
@@ -136,10 +136,12 @@ func (v *VectorStore) SimilaritySearch(ctx context.Context, query string, numDoc
 	switch given := o.Filters.(type) {
 	case nil:
 	case souvenir.Filter:
-		if _, named := given["project_id"]; named {
-			return nil, errors.New("filters name project_id; the store's own ProjectID says which documents it has")
+		for key, value := range given {
+			if _, named := conditions[key]; named {
+				return nil, fmt.Errorf("filters name %s, but the documents of this store are in no project", key)
+			}
+			conditions[key] = value
 		}
-		maps.Copy(conditions, given)
 	case map[string]any:
 		for key, value := range given {
 			conditions[souvenir.Own(key)] = value

@@ -115,8 +115,8 @@ func (f *Filters) Selected(tx db.Tx, sel Selection) (*index.RowSet, error) {
 	})
 }
 
-// restrict returns those of some rows, in ascending order, that are in the selection's partitions. The rows may be those
-// that another caller has read, so it looks beyond the second wall.
+// restrict returns the rows in the selection's partitions, of some in ascending order. Another caller may have read
+// these, so it looks beyond the second wall.
 func (sel Selection) restrict(tx db.Tx, rows []int64) (left []int64, err error) {
 	err = db.Beyond(tx, func() error {
 		left, err = sel.inside(tx, rows)

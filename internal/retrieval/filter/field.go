@@ -181,8 +181,8 @@ func ordered(f field, order []string) field {
 	return f
 }
 
-// projectIDs compares the id of the project. A value with a slash, which no id has, is OWNER/ID, of all owners with that
-// id or name.
+// projectIDs compares the id of the project. A value with a slash, which no id has, is OWNER/ID, of all owners with
+// that id or name.
 func projectIDs() field {
 	ids := column("(SELECT j.uid FROM project j WHERE j.id = p.project_id)", textValue)
 	of := func(owner string) field {
