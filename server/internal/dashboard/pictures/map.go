@@ -131,7 +131,9 @@ func (s *Service) readMapTable(ctx context.Context, c request.Caller, q pictureQ
 	}
 	if s.maps.get(key) == nil {
 		one := query
-		one.Limit, one.Sample = 1, false // reading all, to place them by axes, would show no clusters either
+		if one.Sample = false; one.Limit >= 0 && one.Limit <= souvenir.MaxNodes { // others are refused
+			one.Limit = 1 // reading all, to place them by axes, would show no clusters either
+		}
 		m, err := c.Store.Insights().Map(ctx, one)
 		if err != nil || m.Total == 0 {
 			return &mapTable{}, err
