@@ -576,6 +576,7 @@ func (d rerun) Write(ctx context.Context, fn func(db.Tx) error) error {
 
 func TestAWriteThatRunsAgainPurgesClients(t *testing.T) {
 	s, passed := openOAuth(t)
+	s.worker.Stop() // it reads s.db.DB
 	s.db.DB = rerun{s.db.DB}
 	unused := mustRegister(t, s)
 	passed.Store(int64(25 * time.Hour))
