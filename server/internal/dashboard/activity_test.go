@@ -246,11 +246,12 @@ func TestUpdatesSayWhatTheyChanged(t *testing.T) {
 	w.SignedIn(servertest.Admin).Get("/activity?user="+w.Users[servertest.Owner]).Without(">eight<", ">noon<", ">nine<")
 
 	// A busy server records calls late; one without effect does not claim the change of another.
-	content, late := "The shop opens at dawn.", time.Now().Add(30*time.Millisecond)
-	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
-	if _, err := view.UpdateMemory(t.Context(), w.Memory, souvenir.MemoryUpdate{Content: &content}); err != nil {
+	content, view := "The shop opens at dawn.", w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	updated, err := view.UpdateMemory(t.Context(), w.Memory, souvenir.MemoryUpdate{Content: &content})
+	if err != nil {
 		t.Fatal(err)
 	}
+	late := updated.UpdatedAt.Add(25 * time.Millisecond)
 	for i := range 2 {
 		callOf(w, servertest.Owner, souvenir.NewActivity{Tool: "memory", Action: "update", MemoryID: w.Memory,
 			StartedAt: late.Add(time.Duration(i) * 9 * time.Millisecond), Duration: time.Millisecond})
