@@ -252,7 +252,12 @@ func (o *operation) guarded(ctx context.Context, name string, call func() error)
 			err = &Error{Kind: KindInternal, Message: "souvenir: the hook " + name + " panicked", Err: cause}
 		}
 	}()
-	return call()
+	err = call()
+	if typed, ok := err.(*Error); ok && typed == nil {
+		return &Error{Kind: KindInternal, Message: "souvenir: the hook " + name +
+			" returned a nil *souvenir.Error as its error; return nil instead"}
+	}
+	return err
 }
 
 // before calls one Before function of each hook, in order, until one refuses.

@@ -265,6 +265,15 @@ func TestPanicsOfObserversAreNotTheEnd(t *testing.T) {
 	}
 }
 
+func TestANilErrorOfAHookIsNamed(t *testing.T) {
+	var none *Error
+	s := openHooks(t, Hooks{BeforeStore: func(context.Context, Operation, *NewMemory) error { return none }})
+	_, err := s.AddMemory(t.Context(), NewMemory{Content: "x"})
+	if !errors.Is(err, ErrInternal) || !strings.Contains(err.Error(), "BeforeStore returned a nil *souvenir.Error") {
+		t.Errorf("got %v, want an internal error that names the hook and what it returned", err)
+	}
+}
+
 func TestHooksObserve(t *testing.T) {
 	type seen struct {
 		o Operation
