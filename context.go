@@ -17,6 +17,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/naming"
 	"github.com/souvenir-ai/souvenir/internal/recency"
+	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/shorten"
 	"github.com/souvenir-ai/souvenir/internal/valid"
@@ -328,7 +329,7 @@ func (r *contextReader) conversation() (string, error) {
 		return "", err
 	}
 	if r.hasText {
-		sel.Condition, sel.Args = fixedcontext.Active, []any{db.LowerList(EventConversation, EventCase)}
+		sel.Condition, sel.Args = filter.Plain(fixedcontext.Active), []any{db.LowerList(EventConversation, EventCase)}
 		hits, _, err := r.search(sel, 1)
 		if err != nil {
 			return "", err

@@ -469,7 +469,7 @@ func (sel *selection) addFilters(tx db.Tx, v viewer, q Query) error {
 	}
 	if !q.AsOf.IsZero() {
 		condition, args := v.AsOf(q.AsOf.UnixMicro())
-		parts = append(parts, filter.Part{SQL: condition, Args: args})
+		parts = append(parts, filter.Part{SQL: filter.Plain(condition), Args: args})
 	}
 	joined, err := filter.Join(tx, parts)
 	sel.Condition, sel.Args, sel.Steady, sel.Indexed = joined.SQL, joined.Args, joined.Steady, joined.Indexed

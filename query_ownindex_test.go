@@ -295,7 +295,7 @@ func TestTheNarrowestOfSeveralConditionsOnOwnMetadataIsReadFirst(t *testing.T) {
 	for _, test := range tests {
 		err := s.read(t.Context(), func(tx db.Tx, v viewer) error {
 			sel, err := s.selection(tx, v, Query{Filter: test.filter})
-			if first := strings.HasPrefix(sel.Condition, filter.InThese); first != test.first {
+			if first := strings.HasPrefix(sel.Condition.String(), "m.id IN "+db.Integers); first != test.first {
 				t.Errorf("%v: read first: %v, want %v", test.filter, first, test.first)
 			}
 			return err

@@ -145,7 +145,7 @@ func (s *Store) rankedQuery(tx db.Tx, pq preparedQuery, sel selection, results *
 	if err := s.warnOfMissingVectors(tx, ready, pq, sel, results); err != nil {
 		return nil, err
 	}
-	if sel.Condition != "" {
+	if len(sel.Condition) > 0 {
 		rows, err := s.matching(tx, sel)
 		if err != nil {
 			return nil, err

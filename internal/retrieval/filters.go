@@ -3,12 +3,10 @@ package retrieval
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/lru"
-	"github.com/souvenir-ai/souvenir/internal/retrieval/filter"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 )
 
@@ -144,7 +142,7 @@ func (sel Selection) inside(tx db.Tx, rows []int64) ([]int64, error) {
 
 // key tells conditions and partitions apart.
 func (sel Selection) key() string {
-	return fmt.Sprintf("%s %q %#v", sel.PartitionList(), sel.Condition, sel.Args)
+	return fmt.Sprintf("%s %q %#v", sel.PartitionList(), sel.Condition.String(), sel.Args)
 }
 
 // matching reads the memories that match the condition and a further one, live or not.
@@ -163,7 +161,7 @@ func (sel Selection) matching(tx db.Tx, further string, args ...any) (*index.Row
 
 // again returns the rows that match once some memories have changed.
 func (sel Selection) again(tx db.Tx, old *index.RowSet, changed []int64) (*index.RowSet, error) {
-	sel.Condition = lookedUp(sel.Condition, len(changed) <= fewRetested)
+	sel.Condition = sel.Condition.LookedUp(len(changed) <= fewRetested)
 	matching, err := sel.matching(tx, ` AND m.id IN `+db.Integers, db.List(changed))
 	if err != nil {
 		return nil, err
@@ -184,28 +182,3 @@ func (sel Selection) again(tx db.Tx, old *index.RowSet, changed []int64) (*index
 // fewRetested is the number of memories up to which own metadata are looked up: each look-up may read all rows of a key
 // in its partition.
 const fewRetested = 4
-
-// lookedUp turns the parts of a condition that select all matching memories by row from another table into ones that
-// look up each memory there; by own metadata, only of a few.
-func lookedUp(condition string, few bool) string {
-	before, rows, found := strings.Cut(condition, filter.InRows)
-	if !found {
-		return condition
-	}
-	end, depth := 0, 1
-	for ; end < len(rows) && depth > 0; end++ {
-		switch rows[end] {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		}
-	}
-	statement, after := rows[:max(end-1, 0)], lookedUp(rows[end:], few)
-	own := strings.HasPrefix(filter.InRows+statement, filter.InOwn)
-	column, _, _ := strings.Cut(statement, ` FROM `)
-	if own && !few || !strings.HasSuffix(column, `.memory_id`) { // a list of rows has no such column
-		return before + filter.InRows + statement + `)` + after
-	}
-	return before + `EXISTS (SELECT 1 FROM (` + statement + `) r WHERE r.memory_id = m.id)` + after
-}

@@ -67,7 +67,7 @@ const (
 func (o *Orders) Worth(sel Selection, order Order, offset int) bool {
 	memories := sel.memories()
 	return order.By == "" && memories >= cmp.Or(o.Few, fewOrdered) && memories <= mostOrdered &&
-		(sel.Condition != "" || offset > nearOrdered || len(sel.Partitions) > 4*fewPartitions)
+		(len(sel.Condition) > 0 || offset > nearOrdered || len(sel.Partitions) > 4*fewPartitions)
 }
 
 // memories returns how many memories the partitions have.
@@ -83,7 +83,7 @@ func (sel Selection) memories() (n int) {
 func (o *Orders) Page(tx db.Tx, f *Filters, sel Selection, order Order, limit, offset int) (rows []int64, total int,
 	done bool, err error) {
 	var matching *index.RowSet // nil: all
-	if sel.Condition != "" {
+	if len(sel.Condition) > 0 {
 		if matching, err = f.Indexed(tx, sel); err != nil {
 			return nil, 0, false, err
 		}

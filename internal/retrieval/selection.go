@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -14,7 +13,7 @@ import (
 // Selection is the part of the store that a query covers.
 type Selection struct {
 	Partitions []Partition
-	Condition  string // additional condition on m, p and c; "" for none
+	Condition  filter.SQL // a further condition; nil for none
 	Args       []any
 	Steady     bool // whether a memory matches changes only when the memory is written
 
@@ -94,20 +93,19 @@ func (sel Selection) PartitionList() string {
 // Where returns the selection as a condition on m, p and c.
 func (sel Selection) Where() (condition string, args []any) {
 	condition, args = `m.partition_id IN `+db.Integers, []any{sel.PartitionList()}
-	if sel.Condition != "" {
-		condition += ` AND ` + sel.Condition
+	if len(sel.Condition) > 0 {
 		args = append(args, sel.Args...)
 	}
-	return condition + sel.Current, args
+	return condition + sel.further(), args
 }
 
 // Count counts the selected memories in each partition.
 func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 	fitting := map[int64]int{}
-	if sel.Condition != "" {
+	if len(sel.Condition) > 0 {
 		from, args := fromPartitions(``)+` WHERE p.id IN `+db.Integers+sel.further(),
 			append([]any{sel.PartitionList()}, sel.Args...)
-		if sel.byRow() {
+		if sel.Condition.ByRow() {
 			condition, given := sel.Where()
 			from, args = kernel.FromMemory+` WHERE `+condition, given // from the rows of the condition
 		}
@@ -124,7 +122,7 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 	for i := range sel.Partitions {
 		p := &sel.Partitions[i]
 		p.fitting = p.Memories
-		if sel.Condition != "" {
+		if len(sel.Condition) > 0 {
 			p.fitting = fitting[p.ID]
 		}
 		total += p.fitting
@@ -135,10 +133,7 @@ func (sel *Selection) Count(tx db.Tx) (total int, err error) {
 // Sample restricts a selection that is not counted yet to a share of its memories. Whether a memory is among them
 // depends on its id alone, which ends in random digits.
 func (sel *Selection) Sample(share string) {
-	if sel.Condition != "" {
-		sel.Condition += ` AND `
-	}
-	sel.Condition += `substr(m.uid, 34, 3) < ?`
+	sel.Condition = sel.Condition.And(filter.Plain(`substr(m.uid, 34, 3) < ?`))
 	sel.Args = append(slices.Clip(sel.Args), share)
 }
 
@@ -192,12 +187,7 @@ func (sel Selection) few() bool {
 	for _, p := range sel.Partitions {
 		fitting, memories = fitting+p.fitting, memories+p.Memories
 	}
-	return sel.byRow() && fitting < memories/8
-}
-
-// byRow reports whether the condition selects memories by row, usually few.
-func (sel Selection) byRow() bool {
-	return strings.Contains(sel.Condition, filter.InOwn) || strings.HasPrefix(sel.Condition, filter.InThese)
+	return sel.Condition.ByRow() && fitting < memories/8
 }
 
 // mostMerged is the most rows of all partitions that are worth reading along indexes, rather than letting the
@@ -209,7 +199,7 @@ const fewPartitions = 40
 
 // worthMerging reports whether reading the first rows of each partition along the index of an order is less work than
 // sorting all matching rows. Without a condition these are the first rows of the index; with one, only a part of the
-// rows read matches. The rows of filter.InRows would be collected again for each partition.
+// rows read matches. Rows of other tables would be collected again for each partition.
 func (sel Selection) worthMerging(first int) bool {
 	const statement = 40 // rows that are sorted while a partition's statement begins
 	lookedAt, fitting := 0, 0
@@ -220,7 +210,7 @@ func (sel Selection) worthMerging(first int) bool {
 		}
 	}
 	return lookedAt <= mostMerged && (len(sel.Partitions) <= fewPartitions || statement*len(sel.Partitions) < fitting) &&
-		(sel.Condition == "" || !strings.Contains(sel.Condition, filter.InRows) && lookedAt < fitting)
+		(len(sel.Condition) == 0 || !sel.Condition.Reads() && lookedAt < fitting)
 }
 
 // merged does the same as page, from the first rows of each partition: at first somewhat more than its share, and then
@@ -316,8 +306,8 @@ func fromPartitions(index string) string {
 
 // further returns the condition in the form that follows another one.
 func (sel Selection) further() string {
-	if sel.Condition == "" {
+	if len(sel.Condition) == 0 {
 		return sel.Current
 	}
-	return ` AND ` + sel.Condition + sel.Current
+	return ` AND ` + sel.Condition.String() + sel.Current
 }

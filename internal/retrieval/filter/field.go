@@ -17,10 +17,10 @@ type field struct {
 	value func(v any) (any, error) // converts a value for binding, or returns an error that says what would be right
 
 	// anyOf is the condition that the field, or one of its elements, is among some values.
-	anyOf func(values []any) (sql string, args []any)
+	anyOf func(values []any) (sql SQL, args []any)
 	// compare is the condition that the field, or one of its elements, is beyond a bound.
-	compare func(operator string, bound any) (sql string, args []any)
-	isSet   func() (sql string, args []any)
+	compare func(operator string, bound any) (sql SQL, args []any)
+	isSet   func() (sql SQL, args []any)
 	order   []string // all values, the lowest first, where bounds follow this order; else nil
 
 	names *sealedNames // where its values are sealed; else nil
@@ -75,14 +75,14 @@ func among(values []any, list string) (sql string, arg any) {
 func column(expression string, value func(any) (any, error), args ...any) field {
 	return field{
 		value: value,
-		anyOf: func(values []any) (string, []any) {
+		anyOf: func(values []any) (SQL, []any) {
 			is, arg := among(values, db.Texts)
-			return expression + is, append(slices.Clone(args), arg)
+			return Plain(expression + is), append(slices.Clone(args), arg)
 		},
-		compare: func(operator string, bound any) (string, []any) {
-			return expression + operator + ` ?`, append(slices.Clone(args), bound)
+		compare: func(operator string, bound any) (SQL, []any) {
+			return Plain(expression + operator + ` ?`), append(slices.Clone(args), bound)
 		},
-		isSet: func() (string, []any) { return expression + ` IS NOT NULL`, args },
+		isSet: func() (SQL, []any) { return Plain(expression + ` IS NOT NULL`), args },
 	}
 }
 
@@ -93,7 +93,7 @@ type timeSpan struct{ from, to int64 }
 func timeColumn(expression string) field {
 	return field{
 		value: func(v any) (any, error) { return timeValue(v) },
-		anyOf: func(values []any) (string, []any) {
+		anyOf: func(values []any) (SQL, []any) {
 			var moments []any
 			var days []int64
 			for _, v := range values {
@@ -105,7 +105,7 @@ func timeColumn(expression string) field {
 			}
 			is, moment := among(moments, db.Integers)
 			if len(days) == 0 {
-				return expression + is, []any{moment}
+				return Plain(expression + is), []any{moment}
 			}
 			const day = 24 * int64(time.Hour/time.Microsecond)
 			sql, args := `EXISTS (SELECT 1 FROM `+db.Numbered+` d WHERE `+expression+` >= d.value AND `+expression+
@@ -116,51 +116,42 @@ func timeColumn(expression string) field {
 			if len(moments) > 0 {
 				sql, args = sql+` OR `+expression+is, append(args, moment)
 			}
-			return `(` + sql + `)`, args
+			return Plain(`(` + sql + `)`), args
 		},
-		compare: func(operator string, bound any) (string, []any) {
+		compare: func(operator string, bound any) (SQL, []any) {
 			span, _ := bound.(timeSpan)
 			switch operator {
 			case ` >`:
-				return expression + ` >= ?`, []any{span.to}
+				return Plain(expression + ` >= ?`), []any{span.to}
 			case ` <=`:
-				return expression + ` < ?`, []any{span.to}
+				return Plain(expression + ` < ?`), []any{span.to}
 			}
-			return expression + operator + ` ?`, []any{span.from}
+			return Plain(expression + operator + ` ?`), []any{span.from}
 		},
-		isSet: func() (string, []any) { return expression + ` IS NOT NULL`, nil },
+		isSet: func() (SQL, []any) { return Plain(expression + ` IS NOT NULL`), nil },
 	}
 }
-
-// InRows begins a condition that selects the matching memories by row, from another table.
-const InRows = `m.id IN (`
-
-// InOwn begins an [InRows] condition on own metadata, which usually selects few memories.
-const InOwn = InRows + `SELECT o.memory_id FROM memory_own o `
-
-// InThese is the condition that a memory is in a list of rows, which [Few] has found.
-const InThese = `m.id IN ` + db.Integers
 
 // list compares the rows of another table. memories selects the memories they belong to, and ends in a condition with
 // args; one matching row is enough.
 func list(memories, expression string, args ...any) field {
 	return field{
 		value: textValue,
-		anyOf: func(values []any) (string, []any) {
+		anyOf: func(values []any) (SQL, []any) {
 			is, arg := among(values, db.Texts)
-			return InRows + memories + ` AND ` + expression + is + `)`, append(slices.Clone(args), arg)
+			return SQL{{selected, memories + ` AND ` + expression + is}}, append(slices.Clone(args), arg)
 		},
-		compare: func(operator string, bound any) (string, []any) {
-			return InRows + memories + ` AND ` + expression + operator + ` ?)`, append(slices.Clone(args), bound)
+		compare: func(operator string, bound any) (SQL, []any) {
+			return SQL{{selected, memories + ` AND ` + expression + operator + ` ?`}}, append(slices.Clone(args), bound)
 		},
-		isSet: func() (string, []any) { return InRows + memories + `)`, args },
+		isSet: func() (SQL, []any) { return SQL{{selected, memories}}, args },
 	}
 }
 
 // ordered compares with bounds by the order of the values.
 func ordered(f field, order []string) field {
 	f.order = order
-	f.compare = func(operator string, bound any) (string, []any) {
+	f.compare = func(operator string, bound any) (SQL, []any) {
 		text, _ := bound.(string)
 		at := slices.Index(order, text)
 		fitting := order[:at]
@@ -190,7 +181,7 @@ func projectIDs() field {
 			"WHERE j.id = p.project_id)", textValue)
 	}
 	byID, byName, f := of("u.uid"), of("u.name_key"), ids
-	f.anyOf = func(values []any) (string, []any) {
+	f.anyOf = func(values []any) (SQL, []any) {
 		var bare, owned, named []any
 		for _, v := range values {
 			ref, _ := v.(string)
@@ -205,12 +196,12 @@ func projectIDs() field {
 		}
 		isID, args := byID.anyOf(owned)
 		isName, nameArgs := byName.anyOf(named)
-		sql, args := isID+` OR `+isName, append(args, nameArgs...)
+		sql, args := slices.Concat(isID, Plain(` OR `), isName), append(args, nameArgs...)
 		if len(bare) > 0 {
 			isBare, bareArgs := ids.anyOf(bare)
-			sql, args = sql+` OR `+isBare, append(args, bareArgs...)
+			sql, args = slices.Concat(sql, Plain(` OR `), isBare), append(args, bareArgs...)
 		}
-		return `(` + sql + `)`, args
+		return between(`(`, sql, `)`), args
 	}
 	return f
 }

@@ -35,13 +35,13 @@ type Condition struct {
 
 // Part is an SQL condition on m, p and c, and its arguments.
 type Part struct {
-	SQL  string
+	SQL  SQL
 	Args []any
 
 	// Steady means that a match depends only on the memory's own row and tags, whose changes are all logged.
 	Steady bool
 
-	Test     string // SQL that reads the memory instead of an index; "" if SQL uses no index
+	Test     SQL // reads the memory instead of an index; empty if SQL uses no index
 	TestArgs []any
 
 	own *condition // the condition where metadata are sealed; see [Opened]
@@ -253,21 +253,21 @@ func (b *conditionBuilder) anyOf(values []any, negate bool) error {
 	return nil
 }
 
-func (f field) amongOrUnset(values []any, orUnset, negate bool) (sql string, args []any) {
+func (f field) amongOrUnset(values []any, orUnset, negate bool) (sql SQL, args []any) {
 	if orUnset && len(values) == 0 { // this simple form can use an index, for lists of memories with a key
 		sql, args = f.isSet()
 		if !negate {
-			sql = `NOT (` + sql + `)`
+			sql = between(`NOT (`, sql, `)`)
 		}
 		return sql, args
 	}
 	sql, args = f.anyOf(values)
 	if orUnset {
 		isSet, setArgs := f.isSet()
-		sql, args = `(`+sql+` OR NOT `+isSet+`)`, append(args, setArgs...)
+		sql, args = between(`(`, slices.Concat(sql, Plain(` OR NOT `), isSet), `)`), append(args, setArgs...)
 	}
 	if negate {
-		sql = `NOT coalesce(` + sql + `, false)`
+		sql = between(`NOT coalesce(`, sql, `, false)`)
 	}
 	return sql, args
 }

@@ -2,7 +2,6 @@ package filter
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 )
@@ -12,10 +11,10 @@ const FewRows = 256
 
 // Joined is the conjunction of conditions.
 type Joined struct {
-	SQL     string
+	SQL     SQL
 	Args    []any
 	Steady  bool   // as of a [Part]
-	Indexed string // Part.Indexed of a single condition; "" for several
+	Indexed string // the statement that selects the rows of a single condition; "" for several and for other forms
 }
 
 // Join combines conditions. If one of them selects few memories by an index, the others are tested only on these.
@@ -25,23 +24,21 @@ func Join(tx db.Tx, parts []Part) (j Joined, err error) {
 		return j, err
 	}
 	j.Steady = first < 0 && !slices.ContainsFunc(parts, func(p Part) bool { return !p.Steady })
-	var conditions []string
 	if first >= 0 {
-		conditions, j.Args = append(conditions, InThese), append(j.Args, db.List(list))
+		j.SQL, j.Args = inList(), append(j.Args, db.List(list))
 	}
 	for i, p := range parts {
 		if i == first {
 			continue
 		}
 		condition, args := p.SQL, p.Args
-		if first >= 0 && p.Test != "" {
+		if first >= 0 && len(p.Test) > 0 {
 			condition, args = p.Test, p.TestArgs
 		}
-		conditions, j.Args = append(conditions, condition), append(j.Args, args...)
+		j.SQL, j.Args = j.SQL.And(condition), append(j.Args, args...)
 	}
-	j.SQL = strings.Join(conditions, ` AND `)
 	if len(parts) == 1 {
-		j.Indexed = parts[0].Indexed()
+		j.Indexed = parts[0].SQL.statement()
 	}
 	return j, nil
 }
@@ -51,7 +48,7 @@ func Join(tx db.Tx, parts []Part) (j Joined, err error) {
 func few(tx db.Tx, parts []Part) (first int, rows []int64, err error) {
 	indexed := 0
 	for _, p := range parts {
-		if p.Test != "" {
+		if len(p.Test) > 0 {
 			indexed++
 		}
 	}
@@ -59,10 +56,10 @@ func few(tx db.Tx, parts []Part) (first int, rows []int64, err error) {
 		return -1, nil, nil
 	}
 	for i, p := range parts {
-		if !strings.HasPrefix(p.SQL, InOwn) {
+		if len(p.SQL) != 1 || p.SQL[0].kind != ownMeta {
 			continue
 		}
-		rows, err = db.Column[int64](tx, `SELECT r.memory_id FROM (`+p.Indexed()+`) r LIMIT ?`,
+		rows, err = db.Column[int64](tx, `SELECT r.memory_id FROM (`+p.SQL.statement()+`) r LIMIT ?`,
 			append(slices.Clone(p.Args), FewRows+1)...)
 		if err != nil || len(rows) <= FewRows {
 			return i, rows, err

@@ -28,7 +28,7 @@ type names struct {
 }
 
 // opened returns the condition in SQL with the values as they are stored.
-func (n *names) opened(tx db.Tx, v kernel.Viewer, owners []int64) (sql string, args []any, err error) {
+func (n *names) opened(tx db.Tx, v kernel.Viewer, owners []int64) (sql SQL, args []any, err error) {
 	var stored []string
 	if n.operator == "" {
 		plain := make([]string, len(n.values))
@@ -40,7 +40,7 @@ func (n *names) opened(tx db.Tx, v kernel.Viewer, owners []int64) (sql string, a
 		stored, err = n.beyond(tx, v)
 	}
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	values := make([]any, len(stored))
 	for i, s := range stored {

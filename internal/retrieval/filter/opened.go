@@ -67,7 +67,7 @@ func openedMetadata(tx db.Tx, v kernel.Viewer, owners []int64, parts []Part) ([]
 			return nil, err
 		}
 		if p.own.not {
-			sql = `NOT (` + sql + `)`
+			sql = between(`NOT (`, sql, `)`)
 		}
 		parts[i] = Part{SQL: sql, Args: args, Steady: p.own.operator == ""}
 	}
@@ -96,11 +96,11 @@ func openAll(tx db.Tx, memories string, args ...any) (map[int64]map[string]any, 
 // matching returns the condition that a memory is in the index of own metadata, by hashes or by plain values, since a
 // store may have rows from before it had keys, or that it is one of some with long metadata. For a bound it opens the
 // metadata with the key.
-func (c *condition) matching(tx db.Tx, v kernel.Viewer, owners []int64, plain field, long []int64) (sql string,
+func (c *condition) matching(tx db.Tx, v kernel.Viewer, owners []int64, plain field, long []int64) (sql SQL,
 	args []any, err error) {
 	keys, values, err := sealedrows.OwnLookups(tx, owners, c.key, c.values)
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	visible, args := ownPlaces(v)
 	isKey, keyArg := among(keys, db.Texts)
@@ -109,23 +109,25 @@ func (c *condition) matching(tx db.Tx, v kernel.Viewer, owners []int64, plain fi
 	unsealed, unsealedArgs := plain.anyOf(c.values)
 	if c.operator != "" {
 		unsealed, unsealedArgs = plain.compare(c.operator, c.values[0])
-		rows, err := c.beyond(tx, withKey, args, unsealed, unsealedArgs)
-		return `(` + InThese + `)`, []any{db.List(append(rows, long...))}, err
+		rows, err := c.beyond(tx, withKey, args, unsealed.String(), unsealedArgs)
+		return between(`(`, inList(), `)`), []any{db.List(append(rows, long...))}, err
 	}
 	isValue, valueArg := among(values, db.Values)
 	withValue, valueArgs := withKey+` AND o.value`+isValue, append(slices.Clone(args), valueArg)
-	if sql, args = InOwn+withValue, valueArgs; c.orUnset {
-		sql = InOwn + withKey + ` AND o.memory_id NOT IN (SELECT o.memory_id FROM memory_own o ` + withValue + `)`
+	const from = `SELECT o.memory_id FROM memory_own o `
+	memories, args := from+withValue, valueArgs
+	if c.orUnset {
+		memories = from + withKey + ` AND o.memory_id NOT IN (` + from + withValue + `)`
 		args = append(slices.Clone(valueArgs[:len(valueArgs)-1]), valueArgs...)
 		isSet, setArgs := plain.isSet()
-		unsealed, unsealedArgs = isSet+` AND NOT (`+unsealed+`)`, append(setArgs, unsealedArgs...)
+		unsealed, unsealedArgs = between(isSet.String()+` AND NOT (`, unsealed, `)`), append(setArgs, unsealedArgs...)
 	}
 	const or = ` UNION ALL SELECT m.id FROM memory m WHERE `
-	sql, args = sql+or+unsealed, append(args, unsealedArgs...)
+	memories, args = memories+or+unsealed.String(), append(args, unsealedArgs...)
 	if len(long) > 0 {
-		sql, args = sql+or+`m.id IN `+db.Integers, append(args, db.List(long))
+		memories, args = memories+or+`m.id IN `+db.Integers, append(args, db.List(long))
 	}
-	return sql + `)`, args, nil
+	return SQL{{ownMeta, memories}}, args, nil
 }
 
 // beyond opens the metadata of memories with the key, and returns those beyond a bound.

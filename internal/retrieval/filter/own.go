@@ -2,7 +2,6 @@ package filter
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
@@ -14,23 +13,22 @@ import (
 func ownField(v kernel.Viewer, key string) field {
 	own, args := ownPlaces(v)
 	// memories selects the memories with a row of the key that fits indexed, and long ones whose metadata fit unindexed.
-	memories := func(indexed string, indexedArg []any, unindexed string, unindexedArgs ...any) (string, []any) {
-		return InOwn + `WHERE o.partition_id IN ` + own +
+	memories := func(indexed string, indexedArg []any, unindexed SQL, unindexedArgs ...any) (SQL, []any) {
+		return SQL{{ownMeta, `SELECT o.memory_id FROM memory_own o WHERE o.partition_id IN ` + own +
 				` AND o.key = ?` + indexed +
 				` UNION ALL SELECT o.memory_id FROM memory_own o ` + db.InOrder + ` memory m ON m.id = o.memory_id ` +
-				`WHERE o.partition_id IN ` + own + ` AND o.key = '' AND o.value = ` + db.OwnOfLong + ` AND ` + unindexed +
-				`)`,
+				`WHERE o.partition_id IN ` + own + ` AND o.key = '' AND o.value = ` + db.OwnOfLong + ` AND ` + unindexed.String()}},
 			slices.Concat(args, []any{key}, indexedArg, args, unindexedArgs)
 	}
 	asTest := ownTest(key)
 	return field{
 		value: scalarValue,
-		anyOf: func(values []any) (string, []any) {
+		anyOf: func(values []any) (SQL, []any) {
 			is, arg := among(values, db.Values)
 			test, testArgs := asTest.anyOf(values)
 			return memories(` AND o.value`+is, []any{arg}, test, testArgs...)
 		},
-		compare: func(operator string, bound any) (string, []any) {
+		compare: func(operator string, bound any) (SQL, []any) {
 			indexed := db.OwnIsNumber
 			if _, isText := bound.(string); isText {
 				indexed = db.OwnIsText
@@ -38,7 +36,7 @@ func ownField(v kernel.Viewer, key string) field {
 			test, testArgs := asTest.compare(operator, bound)
 			return memories(` AND `+indexed+` AND o.value`+operator+` `+db.Scalar, []any{bound}, test, testArgs...)
 		},
-		isSet: func() (string, []any) {
+		isSet: func() (SQL, []any) {
 			test, testArgs := asTest.isSet()
 			return memories(` AND o.value <> `+db.OwnOfLong, nil, test, testArgs...)
 		},
@@ -56,26 +54,17 @@ func ownPlaces(v kernel.Viewer) (sql string, args []any) {
 func ownTest(key string) field {
 	return field{
 		value: scalarValue,
-		anyOf: func(values []any) (string, []any) {
+		anyOf: func(values []any) (SQL, []any) {
 			is, arg := among(values, db.Values)
-			return db.Key + `(` + db.KeyIsText + ` OR ` + db.KeyIsNumber + `) AND e.value` + is + `)`, []any{key, arg}
+			return Plain(db.Key + `(` + db.KeyIsText + ` OR ` + db.KeyIsNumber + `) AND e.value` + is + `)`), []any{key, arg}
 		},
-		compare: func(operator string, bound any) (string, []any) {
+		compare: func(operator string, bound any) (SQL, []any) {
 			is := db.KeyIsNumber
 			if _, isText := bound.(string); isText {
 				is = db.KeyIsText
 			}
-			return db.Key + is + ` AND e.value` + operator + ` ` + db.Scalar + `)`, []any{key, bound}
+			return Plain(db.Key + is + ` AND e.value` + operator + ` ` + db.Scalar + `)`), []any{key, bound}
 		},
-		isSet: func() (string, []any) { return db.KeyIsSet, []any{key} },
+		isSet: func() (SQL, []any) { return Plain(db.KeyIsSet), []any{key} },
 	}
-}
-
-// Indexed returns the statement that selects the matching memories from another table, as memory_id; "" if the
-// condition has another form.
-func (p Part) Indexed() string {
-	if from, is := strings.CutPrefix(p.SQL, InRows); is {
-		return strings.TrimSuffix(from, `)`)
-	}
-	return ""
 }
