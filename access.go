@@ -55,9 +55,9 @@ func (s *Store) Access() Access {
 }
 
 // As returns a view of the store for the given access. It is cheap; make one for each request. Views share everything
-// except their access. A view does not limit its own As: give untrusted code a [Store.Sealed] view.
+// except their access. A view does not limit its own As: give untrusted code a [Store.Confined] view.
 func (s *Store) As(access Access) *Store {
-	if s.sealed {
+	if s.confined {
 		return s.narrowed(access)
 	}
 	if access.User == "" {
@@ -68,19 +68,19 @@ func (s *Store) As(access Access) *Store {
 	return view
 }
 
-// Sealed returns this view for untrusted code; for the Store that [Open] returned, it returns the local user's view.
-// Nothing that a sealed view returns reaches further than the view itself. Its As can only narrow it, to some of its
+// Confined returns this view for untrusted code; for the Store that [Open] returned, it returns the local user's view.
+// Nothing that a confined view returns reaches further than the view itself. Its As can only narrow it, to some of its
 // projects or to reading; a view for another user, or for other projects, refuses every call. Everything in [Accounts]
 // and [Upkeep], the members of projects, Close, and Snapshot and Transaction, which block others, return ErrForbidden.
-// With the context of a Snapshot or Transaction begun elsewhere it works as usual. Sealed does not protect against code
-// that uses package unsafe.
-func (s *Store) Sealed() *Store {
-	return &Store{shared: s.shared, access: s.Access(), sealed: true, denied: s.denied}
+// With the context of a Snapshot or Transaction begun elsewhere it works as usual. Confined does not protect against
+// code that uses package unsafe.
+func (s *Store) Confined() *Store {
+	return &Store{shared: s.shared, access: s.Access(), confined: true, denied: s.denied}
 }
 
-// narrowed returns a sealed view's view for an access.
+// narrowed returns a confined view's view for an access.
 func (s *Store) narrowed(access Access) *Store {
-	view := s.Sealed()
+	view := s.Confined()
 	view.access.ReadOnly = s.access.ReadOnly || access.ReadOnly
 	view.access.Through = cmp.Or(s.access.Through, access.Through)
 	beyond := access.User != "" && access.User != s.access.User ||
@@ -92,7 +92,7 @@ func (s *Store) narrowed(access Access) *Store {
 		view.access.Projects = slices.Clone(access.Projects)
 	}
 	if beyond && view.denied == nil {
-		view.denied = newError(KindForbidden, "", "this view is sealed: As cannot widen it")
+		view.denied = newError(KindForbidden, "", "this view is confined: As cannot widen it")
 	}
 	return view
 }
@@ -116,22 +116,22 @@ func (h handle) own(ctx context.Context, method string) (*Store, error) {
 	return h.s, h.s.checkAccount()
 }
 
-// handled returns the store for a handle whose methods reach beyond one view. A sealed view may call none of them.
+// handled returns the store for a handle whose methods reach beyond one view. A confined view may call none of them.
 func (s *Store) handled(handle string) *Store {
-	if !s.sealed {
+	if !s.confined {
 		return s
 	}
-	refusing := s.Sealed()
-	refusing.denied = s.checkUnsealed(handle)
+	refusing := s.Confined()
+	refusing.denied = s.checkUnconfined(handle)
 	return refusing
 }
 
-// checkUnsealed refuses operations that reach further than a sealed view.
-func (s *Store) checkUnsealed(what string) error {
-	if !s.sealed {
+// checkUnconfined refuses operations that reach further than a confined view.
+func (s *Store) checkUnconfined(what string) error {
+	if !s.confined {
 		return nil
 	}
-	return newError(KindForbidden, "", "this view is sealed: %s is not available on it", what)
+	return newError(KindForbidden, "", "this view is confined: %s is not available on it", what)
 }
 
 // checkOperator refuses methods about the whole store through a user's view.

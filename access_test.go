@@ -105,8 +105,8 @@ var matrixReads = []matrixCell{
 		_, err := s.GetMemory(t.Context(), on.memory)
 		return err
 	}},
-	{"GetMemoryStatus", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
-		_, err := s.Insights().GetMemoryStatus(t.Context(), on.memory)
+	{"MemoryStatus", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
+		_, err := s.Insights().MemoryStatus(t.Context(), on.memory)
 		return err
 	}},
 	{"Revisions", mayRead, func(t *testing.T, s *Store, on matrixThings) error {
@@ -378,14 +378,14 @@ func TestTheMatrixOfAProject(t *testing.T) {
 	checkConsistency(t, s)
 }
 
-// refusedSealed are the methods, besides those of Accounts and Upkeep, that a sealed view refuses.
-var refusedSealed = []string{"AddMember", "UpdateMember", "DeleteMember", "InvitedMembers", "Snapshot", "Transaction"}
+// refusedConfined are the methods, besides those of Accounts and Upkeep, that a confined view refuses.
+var refusedConfined = []string{"AddMember", "UpdateMember", "DeleteMember", "InvitedMembers", "Snapshot", "Transaction"}
 
 func TestSealedViewsRefuseWiderAccess(t *testing.T) {
 	st := settle(t, openWords(t, filepath.Join(t.TempDir(), "settled.db"), Options{Changeable: settingNames}))
 	open := st.store
-	st.store = open.Sealed()
-	refused := slices.Concat(refusedSealed, methodNames(open.Accounts()), methodNames(open.Upkeep()))
+	st.store = open.Confined()
+	refused := slices.Concat(refusedConfined, methodNames(open.Accounts()), methodNames(open.Upkeep()))
 	undone := errors.New("undone")
 	calls := st.calls()
 	for _, name := range slices.Sorted(maps.Keys(calls)) {
@@ -394,24 +394,24 @@ func TestSealedViewsRefuseWiderAccess(t *testing.T) {
 		if slices.Contains(notInTransactions, name) && name != "WaitEmbedded" {
 			continue // covered by the other tests of views
 		}
-		// A sealed view gains nothing from the context of the operator's transaction.
+		// A confined view gains nothing from the context of the operator's transaction.
 		if err := open.Transaction(t.Context(), called); !errors.Is(err, undone) {
 			t.Errorf("the transaction with %s gives %v, want %v", name, err, undone)
 		}
 		want := slices.Contains(refused, name)
 		refusedIn := errors.Is(failed, ErrInvalid) && argumentOf(failed) == "ctx"
 		if got := errors.Is(failed, ErrForbidden) || refusedIn; got != want {
-			t.Errorf("%s of a sealed view gives %v; refused: got %v, want %v", name, failed, got, want)
+			t.Errorf("%s of a confined view gives %v; refused: got %v, want %v", name, failed, got, want)
 		}
 		if !want {
 			continue
 		}
 		if err := calls[name](t.Context()); !errors.Is(err, ErrForbidden) {
-			t.Errorf("%s of a sealed view gives %v; want ErrForbidden", name, err)
+			t.Errorf("%s of a confined view gives %v; want ErrForbidden", name, err)
 		}
 	}
 	if err := st.store.Close(); !errors.Is(err, ErrForbidden) {
-		t.Errorf("Close of a sealed view gives %v; want ErrForbidden", err)
+		t.Errorf("Close of a confined view gives %v; want ErrForbidden", err)
 	}
 	if _, err := open.GetMemory(t.Context(), st.memory); err != nil {
 		t.Errorf("afterwards the store is no longer open: %v", err)
@@ -426,20 +426,22 @@ func argumentOf(err error) string {
 	return ""
 }
 
-// Every store returned by a sealed view or reachable through its handles is sealed, and its As can only narrow access.
-func TestResultsOfSealedViewsStaySealed(t *testing.T) {
-	s := openWords(t, filepath.Join(t.TempDir(), "sealed.db"), Options{})
+// Every store returned by a confined view or reachable through its handles is confined, and its As can only narrow
+// access.
+func TestResultsOfConfinedViewsStayConfined(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "confined.db"), Options{})
 	mine := mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "of ann", ProjectID: "p"})
 	other := mustAdd(t, s.As(Access{User: "ann"}), NewMemory{Content: "of ann, elsewhere", ProjectID: "q"})
 	mustAdd(t, s.As(Access{User: "bob"}), NewMemory{Content: "of bob"})
-	sealed := s.As(Access{User: "ann", Projects: []string{"p"}, ReadOnly: true}).Sealed()
+	confined := s.As(Access{User: "ann", Projects: []string{"p"}, ReadOnly: true}).Confined()
 
 	for method := range reflect.TypeFor[*Store]().Methods() {
 		for i := range method.Type.NumOut() {
 			out := method.Type.Out(i)
-			known := slices.Contains([]string{"As", "Sealed"}, method.Name)
+			known := slices.Contains([]string{"As", "Confined"}, method.Name)
 			if out == reflect.TypeFor[*Store]() && !known {
-				t.Errorf("%s returns a store, want no method but As and Sealed to return one: see that it is sealed", method.Name)
+				t.Errorf("%s returns a store, want no method but As and Confined to return one: see that it is confined",
+					method.Name)
 			}
 			if out.Kind() == reflect.Pointer && out != reflect.TypeFor[*Store]() {
 				for inner := range out.Methods() {
@@ -452,13 +454,13 @@ func TestResultsOfSealedViewsStaySealed(t *testing.T) {
 			}
 		}
 	}
-	for name, behind := range map[string]*Store{"Accounts": sealed.Accounts().s, "Upkeep": sealed.Upkeep().s,
-		"Insights": sealed.Insights().s, "Trash": sealed.Trash().s, "Conversation": sealed.Conversation("c").store,
-		"Sealed": sealed.Sealed(), "As": sealed.As(Access{User: "ann"}),
-		"Accounts of a namespace": sealed.Accounts().Namespace("x").s} {
-		if !behind.sealed || behind.operator || behind.access.User != "ann" || !behind.access.ReadOnly ||
+	for name, behind := range map[string]*Store{"Accounts": confined.Accounts().s, "Upkeep": confined.Upkeep().s,
+		"Insights": confined.Insights().s, "Trash": confined.Trash().s, "Conversation": confined.Conversation("c").store,
+		"Confined": confined.Confined(), "As": confined.As(Access{User: "ann"}),
+		"Accounts of a namespace": confined.Accounts().Namespace("x").s} {
+		if !behind.confined || behind.operator || behind.access.User != "ann" || !behind.access.ReadOnly ||
 			!slices.Equal(behind.access.Projects, []string{"p"}) {
-			t.Errorf("%s has the store %+v; want it sealed", name, behind.access)
+			t.Errorf("%s has the store %+v; want it confined", name, behind.access)
 		}
 	}
 	if n := reflect.TypeFor[Access]().NumField(); n != 5 {
@@ -474,15 +476,15 @@ func TestResultsOfSealedViewsStaySealed(t *testing.T) {
 		{Access{User: "ann", Projects: []string{"q"}}, ErrForbidden},
 		{Access{User: "ann", Projects: []string{"p", "q"}}, ErrForbidden}, {Access{Projects: []string{}}, ErrNotFound},
 	} {
-		view := sealed.As(c.access)
+		view := confined.As(c.access)
 		if _, err := view.GetMemory(t.Context(), mine.ID); !errors.Is(err, c.want) {
-			t.Errorf("As(%+v) of a sealed view reads with %v; want %v", c.access, err, c.want)
+			t.Errorf("As(%+v) of a confined view reads with %v; want %v", c.access, err, c.want)
 		}
 		if _, err := view.As(Access{User: "ann"}).GetMemory(t.Context(), other.ID); err == nil {
 			t.Errorf("As(%+v) and As again reach another project, want an error", c.access)
 		}
 		if _, err := view.AddMemory(t.Context(), NewMemory{Content: "x", ProjectID: "p"}); err == nil {
-			t.Errorf("As(%+v) of a sealed view that is read-only writes, want an error", c.access)
+			t.Errorf("As(%+v) of a confined view that is read-only writes, want an error", c.access)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func TestAStoreThatIsCopiedGetsOnlyAnEntry(t *testing.T) {
 	if _, err := s.AddMemory(t.Context(), NewMemory{Content: "two"}); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("got %v, want ErrReadOnly", err)
 	}
-	if e, err := s.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.StoredModel == "" {
+	if e, err := s.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.StoredModel == "" {
 		t.Errorf("got %+v, %v, want that the store keeps its model", e, err)
 	}
 	after, err := s.Upkeep().CheckAudit(t.Context(), nil)

@@ -274,8 +274,8 @@ type EmbeddingStatus struct {
 	LastError string `json:"last_error,omitempty"`
 }
 
-// GetEmbeddingStatus reports the state of the vectors visible through this view.
-func (h *Upkeep) GetEmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
+// EmbeddingStatus reports the state of the vectors visible through this view.
+func (h *Upkeep) EmbeddingStatus(ctx context.Context) (EmbeddingStatus, error) {
 	s := h.s
 	var e EmbeddingStatus
 	err := s.read(ctx, func(tx db.Tx, v viewer) error {
@@ -315,7 +315,7 @@ func (h *Upkeep) WaitEmbedded(ctx context.Context) error {
 	}
 	s.worker.Wake()
 	for {
-		e, err := h.GetEmbeddingStatus(ctx)
+		e, err := h.EmbeddingStatus(ctx)
 		if err != nil || e.Pending == 0 && !e.Changing && e.StoredModel == "" {
 			return err
 		}
@@ -348,7 +348,7 @@ type ReindexingOptions struct {
 // interrupts it, the next call continues where it stopped.
 //
 // An embedder that fails is an error. A single text that it refuses is not: search finds it by its words until it can
-// be embedded, see [Upkeep.GetEmbeddingStatus]. A read-only store is ErrReadOnly; one that another process has changed
+// be embedded, see [Upkeep.EmbeddingStatus]. A read-only store is ErrReadOnly; one that another process has changed
 // to another model meanwhile is ErrConflict.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden.

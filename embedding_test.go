@@ -38,7 +38,7 @@ func TestRefusedTextsDoNotBlockOthers(t *testing.T) {
 	pendingIs := func(s *Store, want int) {
 		t.Helper()
 		for start := time.Now(); ; time.Sleep(time.Millisecond) {
-			e, err := s.Upkeep().GetEmbeddingStatus(t.Context())
+			e, err := s.Upkeep().EmbeddingStatus(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestKeepModelKeepsAnotherProgramsModel(t *testing.T) {
 	chosen := openWords(t, path, Options{Embedder: wordEmbedder("words-2")})
 	addNumbered(t, chosen, 10)
 	guest := openWords(t, path, Options{Embedder: Builtin(), KeepModel: true})
-	if e, err := chosen.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
+	if e, err := chosen.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
 		t.Errorf("once the guest is open: got %+v and %v, want no change of the model", e, err)
 	}
 	if _, err := guest.AddMemory(t.Context(), NewMemory{Content: "a guest's memory"}); err != nil {
@@ -147,7 +147,7 @@ func TestKeepModelKeepsAnotherProgramsModel(t *testing.T) {
 	if got := strings.Join(found.Warnings, "; "); !strings.Contains(got, warning) {
 		t.Errorf("the guest's warnings: got %q, want %q in them", got, warning)
 	}
-	if e, err := guest.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.Changing || e.StoredModel != "words-2" {
+	if e, err := guest.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Changing || e.StoredModel != "words-2" {
 		t.Errorf("the guest's state: got %+v and %v, want no change, and the model words-2 of the file", e, err)
 	}
 	if err := guest.Upkeep().WaitEmbedded(t.Context()); !errors.Is(err, ErrConflict) ||
@@ -157,7 +157,7 @@ func TestKeepModelKeepsAnotherProgramsModel(t *testing.T) {
 	if err := chosen.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Errorf("the program that chose the model: got %v, want that it embeds the guest's memory", err)
 	}
-	if e, err := chosen.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
+	if e, err := chosen.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
 		t.Errorf("afterwards: got %+v and %v, want nothing pending", e, err)
 	}
 	checkConsistency(t, chosen)

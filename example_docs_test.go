@@ -186,7 +186,7 @@ func Example_metadata() {
 		Metadata: map[string]any{"stage": "won", "amount": 4000}})
 	won := souvenir.Filter{"stage": "won", "amount": souvenir.Between(1000, 5000)} // own keys
 	active := souvenir.Filter{"state": "active"}                                   // the known key
-	inState := souvenir.Filter{souvenir.Own("state"): "California"}                // an own key of the same name
+	inState := souvenir.Filter{souvenir.CustomKey("state"): "California"}          // an own key of the same name
 	for _, filter := range []souvenir.Filter{won, active, inState} {
 		printFound(store, souvenir.Query{Filter: filter})
 	}

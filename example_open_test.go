@@ -215,7 +215,7 @@ func ExampleUpkeep_WaitEmbedded() {
 	if err := store.Upkeep().WaitEmbedded(ctx); err != nil {
 		log.Fatal(err)
 	}
-	status, err := store.Upkeep().GetEmbeddingStatus(ctx)
+	status, err := store.Upkeep().EmbeddingStatus(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -256,7 +256,7 @@ func ExampleEmbedderFunc() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	state, err := store.Upkeep().GetEmbeddingStatus(ctx)
+	state, err := store.Upkeep().EmbeddingStatus(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func ExampleStore_AddMemory_ifAbsent() {
 }
 
 // Own metadata belongs to the caller. A key with the name of one of the store's fields has no meaning to the store.
-func ExampleOwn() {
+func ExampleCustomKey() {
 	ctx := context.Background()
 	store, err := souvenir.Open(ctx, ":memory:", nil)
 	if err != nil {
@@ -336,7 +336,7 @@ func ExampleOwn() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	filter := souvenir.Filter{"state": "active", souvenir.Own("state"): "California"}
+	filter := souvenir.Filter{"state": "active", souvenir.CustomKey("state"): "California"}
 	for m, err := range store.Memories(ctx, souvenir.MemoryList{Filter: filter}) {
 		if err != nil {
 			log.Fatal(err)

@@ -458,16 +458,21 @@ type FileMove struct {
 	Damaged int   `json:"damaged"` // chunks that were not moved, because they are damaged
 }
 
+// FileMoveOptions change how [Upkeep.MoveFiles] works.
+type FileMoveOptions struct {
+	// Progress receives the stage "move", counted in chunks. Nil disables it.
+	Progress Progress
+}
+
 // MoveFiles moves the content of all files to a place, those in the trash included, in short transactions: others read
 // and write meanwhile. Each chunk is compared with its hash. If it is interrupted, call it again: it moves the rest.
-// Files that others store meanwhile go where their Options.NewFiles says. Progress receives the stage "move", in
-// chunks; nil disables it.
+// Files that others store meanwhile go where their Options.NewFiles says. Nil options are the zero value.
 //
 // Space freed in the database is available for new content; [Upkeep.Compact] returns it to the system. Objects that are
 // no longer needed are deleted in the background.
 //
 // It is for the Store that Open returned; a view gets ErrForbidden. On a read-only store it is ErrReadOnly.
-func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress) (_ FileMove, err error) {
+func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, options *FileMoveOptions) (_ FileMove, err error) {
 	defer setGoNames[struct{}](&err, "to", "to")
 	s, err := h.operator(ctx, "MoveFiles")
 	if err == nil {
@@ -488,7 +493,7 @@ func (h *Upkeep) MoveFiles(ctx context.Context, to FilePlace, progress Progress)
 	if err != nil {
 		return FileMove{}, err
 	}
-	moved, err := s.objects.Move(ctx, to, progress)
+	moved, err := s.objects.Move(ctx, to, cmp.Or(options, &FileMoveOptions{}).Progress)
 	return FileMove(moved), s.noteAlone(ctx, wrap(err),
 		event{"files.move", "store", "", audit.Details{"to": to, "chunks": moved.Chunks, "damaged": moved.Damaged}})
 }

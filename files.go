@@ -97,9 +97,9 @@ type FileStatus struct {
 	Writable bool `json:"writable"` // the caller may change and delete it
 }
 
-// GetFileStatus returns a file's place in the store. A file that does not exist, or that this view may not see, is
+// FileStatus returns a file's place in the store. A file that does not exist, or that this view may not see, is
 // ErrNotFound.
-func (h *Insights) GetFileStatus(ctx context.Context, id string) (_ FileStatus, err error) {
+func (h *Insights) FileStatus(ctx context.Context, id string) (_ FileStatus, err error) {
 	defer setGoNames[struct{}](&err, "file_id", "id")
 	s := h.s
 	var status FileStatus

@@ -89,7 +89,7 @@ type NewMember struct {
 // does not know is ErrNotFound.
 func (s *Store) AddMember(ctx context.Context, n NewMember) (_ Member, err error) {
 	defer setGoNames[NewMember](&err)
-	if err := s.checkUnsealed("AddMember"); err != nil {
+	if err := s.checkUnconfined("AddMember"); err != nil {
 		return Member{}, err
 	}
 	if err := checkMember(n.Project, n.User, n.Role); err != nil {
@@ -171,7 +171,7 @@ func (s *Store) UpdateMember(ctx context.Context, project ProjectRef, user strin
 	u MemberUpdate) (_ Member, err error) {
 	defer setGoNames[MemberUpdate](&err, "user", "user")
 	defer setGoNames[ProjectRef](&err)
-	if err := s.checkUnsealed("UpdateMember"); err != nil {
+	if err := s.checkUnconfined("UpdateMember"); err != nil {
 		return Member{}, err
 	}
 	if err := checkMember(project, user, u.Role); err != nil {
@@ -228,7 +228,7 @@ func setRole(tx db.Tx, p naming.Project, m person, role MemberRole) (Member, err
 // which names projects as in AddMember, may remove any member.
 func (s *Store) DeleteMember(ctx context.Context, project ProjectRef, user string) (err error) {
 	defer setGoNames[ProjectRef](&err, "user", "user")
-	if err := s.checkUnsealed("DeleteMember"); err != nil {
+	if err := s.checkUnconfined("DeleteMember"); err != nil {
 		return err
 	}
 	if err := checkMember(project, user, MemberReader); err != nil {

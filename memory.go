@@ -246,9 +246,9 @@ type MemoryStatus struct {
 	OwnVectors bool `json:"own_vectors"` // its collection takes vectors from callers
 }
 
-// GetMemoryStatus returns a memory's place in the store. A memory that does not exist, or that this view may not see,
+// MemoryStatus returns a memory's place in the store. A memory that does not exist, or that this view may not see,
 // is ErrNotFound.
-func (h *Insights) GetMemoryStatus(ctx context.Context, id string) (m MemoryStatus, err error) {
+func (h *Insights) MemoryStatus(ctx context.Context, id string) (m MemoryStatus, err error) {
 	defer setGoNames[struct{}](&err, "id", "id")
 	err = h.s.read(ctx, func(tx db.Tx, v viewer) error {
 		found, err := kernel.LoadMemory(tx, v, id)

@@ -208,8 +208,8 @@ func idAttacks() []attack {
 			return err
 		},
 		"DeleteMemory": func(ctx context.Context, a attacked, id string) error { return a.store.DeleteMemory(ctx, id, nil) },
-		"GetMemoryStatus": func(ctx context.Context, a attacked, id string) error {
-			_, err := a.store.Insights().GetMemoryStatus(ctx, id)
+		"MemoryStatus": func(ctx context.Context, a attacked, id string) error {
+			_, err := a.store.Insights().MemoryStatus(ctx, id)
 			return err
 		},
 		"erasing": func(ctx context.Context, a attacked, id string) error {

@@ -233,7 +233,7 @@ func dropSurplus(tx db.Tx, recipient int64) error {
 // see [Store.AddMember].
 func (s *Store) InvitedMembers(ctx context.Context, project ProjectRef) (_ []InvitedMember, err error) {
 	defer setGoNames[ProjectRef](&err)
-	if err := s.checkUnsealed("InvitedMembers"); err != nil {
+	if err := s.checkUnconfined("InvitedMembers"); err != nil {
 		return nil, err
 	}
 	if err := project.check(); err != nil {

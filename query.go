@@ -221,9 +221,9 @@ type Condition struct {
 	AtLeast, MoreThan, AtMost, LessThan any
 }
 
-// Own returns the key by which a [Filter] names a key of the caller's own metadata, under any name: "custom." and the
-// name.
-func Own(key string) string { return filter.OwnPrefix + key }
+// CustomKey returns the key by which a [Filter] names a key of the caller's own metadata, under any name: "custom." and
+// the name.
+func CustomKey(key string) string { return filter.OwnPrefix + key }
 
 // In matches a key that equals any of the values.
 func In[T any](values ...T) Condition { return Condition{In: anys(values)} }

@@ -24,7 +24,7 @@ func openFerries(t *testing.T, path string, options *Options) *Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	if e, err := s.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.Passages > 0 {
+	if e, err := s.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Passages > 0 {
 		return s
 	}
 	memories := make([]NewMemory, 300)

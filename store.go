@@ -105,7 +105,7 @@ type Store struct {
 	*shared
 	access   Access
 	operator bool  // returned by Open
-	sealed   bool  // see Sealed
+	confined bool  // see Confined
 	denied   error // why every call is refused; nil: calls are allowed
 }
 
@@ -341,7 +341,7 @@ func openError(argument, path string, err error) error {
 // Close ends background work, waits for calls that are running, and closes the file. It closes all views of the store.
 // Calls after the first do nothing and return the same result. Methods of a closed store return ErrClosed.
 func (s *Store) Close() error {
-	if err := s.checkUnsealed("Close"); err != nil {
+	if err := s.checkUnconfined("Close"); err != nil {
 		return err
 	}
 	s.closing.Do(func() {
@@ -377,7 +377,7 @@ func (s *shared) now() int64 { return s.clock().UnixMicro() }
 // write-ahead log, and PostgreSQL keeps the rows that they replace, so fn should not take long. It must not wait for a
 // write made with another context, nor call Close, which waits for it.
 func (s *Store) Snapshot(ctx context.Context, fn func(ctx context.Context) error) error {
-	if err := s.checkUnsealed("Snapshot"); err != nil {
+	if err := s.checkUnconfined("Snapshot"); err != nil {
 		return err
 	}
 	s.flushActivity(ctx) // nothing is written within
@@ -409,7 +409,7 @@ func (s *Store) Transaction(ctx context.Context, fn func(ctx context.Context) er
 	if err := s.checkWritable(); err != nil {
 		return err
 	}
-	if err := s.checkUnsealed("Transaction"); err != nil {
+	if err := s.checkUnconfined("Transaction"); err != nil {
 		return err
 	}
 	s.flushActivity(ctx) // recorded calls do not belong to the transaction

@@ -287,16 +287,26 @@ func (h *Upkeep) Import(ctx context.Context, r io.Reader, options *ImportOptions
 	return importReport(sum), cmp.Or(wrap(err), noted)
 }
 
+// ExportCheckOptions change how [CheckExport] works.
+type ExportCheckOptions struct {
+	// Hooks are those of the store that is to import it, see [Options.Hooks].
+	Hooks []Hooks
+
+	// Progress receives the stage "check", counted in lines; the total is 0 while unknown. Nil disables it.
+	Progress Progress
+}
+
 // CheckExport checks an export, or a handmade file in the same form, as [Upkeep.Import] does before it writes anything,
-// and returns the error that Import into a store with these hooks would return. It needs no store, so that none is
-// created for an invalid file. Progress receives the stage "check"; nil disables it.
-func CheckExport(ctx context.Context, r io.Reader, progress Progress, hooks ...Hooks) (err error) {
+// and returns the error that Import would return. It needs no store, so that none is created for an invalid file. Nil
+// options are the zero value.
+func CheckExport(ctx context.Context, r io.Reader, options *ExportCheckOptions) (err error) {
 	defer setGoNames[struct{}](&err, "r", "r")
 	if r == nil {
 		return invalid("r", "{} is nil; give a reader of an export")
 	}
-	o := &operation{hooks: hooks, log: slog.New(slog.DiscardHandler)}
-	return wrap(transfer.CheckExport(ctx, r, progress, o.rewriteImported))
+	o := cmp.Or(options, &ExportCheckOptions{})
+	op := &operation{hooks: o.Hooks, log: slog.New(slog.DiscardHandler)}
+	return wrap(transfer.CheckExport(ctx, r, o.Progress, op.rewriteImported))
 }
 
 // importReport returns the report in the form of the API.

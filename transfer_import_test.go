@@ -402,7 +402,7 @@ func TestValidExportsPassTheCheck(t *testing.T) {
 		"sealed":  exported(t, openRich(t), ExportOptions{Credentials: true}),
 		"by hand": []byte(byHand(`{"type":"memory","content":"x"}`)),
 	} {
-		if err := CheckExport(t.Context(), bytes.NewReader(export), progress); err != nil {
+		if err := CheckExport(t.Context(), bytes.NewReader(export), &ExportCheckOptions{Progress: progress}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := CheckExport(t.Context(), bytes.NewReader(export[:len(export)-5]), nil); !errors.Is(err, ErrInvalid) {

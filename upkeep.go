@@ -22,7 +22,7 @@ import (
 // with [Store.Upkeep].
 //
 // It is for the Store that [Open] returned. On a view all methods return ErrForbidden, except Export,
-// GetEmbeddingStatus and WaitEmbedded, which are limited to the data of the view's user.
+// EmbeddingStatus and WaitEmbedded, which are limited to the data of the view's user.
 type Upkeep struct {
 	handle
 }

@@ -236,7 +236,7 @@ func TestReindexKeepsATextThatIsRefused(t *testing.T) {
 	if err := s.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	e, err := s.Upkeep().GetEmbeddingStatus(t.Context())
+	e, err := s.Upkeep().EmbeddingStatus(t.Context())
 	if err != nil || e.Pending != 1 {
 		t.Errorf("%+v, %v; want pending 1", e, err)
 	}
@@ -264,7 +264,7 @@ func TestReindexIsRefused(t *testing.T) {
 	if err := other.Upkeep().Reindex(t.Context(), nil); err != nil {
 		t.Errorf("by the one that has: %v", err)
 	}
-	if e, err := other.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
+	if e, err := other.Upkeep().EmbeddingStatus(t.Context()); err != nil || e.Changing || e.Pending != 0 {
 		t.Errorf("after a whole reindexing: got %+v, %v, want no error, no change of model under way and none pending",
 			e, err)
 	}

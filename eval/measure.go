@@ -99,7 +99,7 @@ func load(ctx context.Context, s set, how storing) (*loadedSet, error) {
 			return nil, errors.Join(err, l.close())
 		}
 	}
-	if status, err := store.Upkeep().GetEmbeddingStatus(ctx); err != nil || status.Pending > 0 {
+	if status, err := store.Upkeep().EmbeddingStatus(ctx); err != nil || status.Pending > 0 {
 		return nil, errors.Join(err, l.close(), fmt.Errorf("%s: %d passages have no vectors %s", embedder.Model(),
 			status.Pending, status.LastError))
 	}

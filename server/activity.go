@@ -100,7 +100,7 @@ func (s *Server) noteProject(r *http.Request, rt dialectRoute, c request.Caller)
 	e, id := request.Of(r.Context()), r.PathValue("id")
 	switch {
 	case strings.HasPrefix(rt.Pattern, "/memories/{id}/"):
-		if m, err := c.Store.Insights().GetMemoryStatus(r.Context(), id); err == nil && m.ProjectID != "" {
+		if m, err := c.Store.Insights().MemoryStatus(r.Context(), id); err == nil && m.ProjectID != "" {
 			e.Project.ID = m.ProjectOwner + "/" + m.ProjectID
 		}
 	case strings.HasPrefix(rt.Pattern, "/api/files/{id}"), strings.HasPrefix(rt.Pattern, "/files/{id}/"):

@@ -94,7 +94,7 @@ func (s *Set) noteProject(ctx context.Context, id string, c *Call) {
 	if c.Project != (souvenir.ProjectRef{}) || id == "" {
 		return
 	}
-	if m, err := s.store.Insights().GetMemoryStatus(ctx, id); err == nil && m.ProjectID != "" {
+	if m, err := s.store.Insights().MemoryStatus(ctx, id); err == nil && m.ProjectID != "" {
 		c.Project.ID = m.ProjectOwner + "/" + m.ProjectID
 	}
 }

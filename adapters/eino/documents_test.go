@@ -121,7 +121,7 @@ func TestMetaDataIsReturnedAsGiven(t *testing.T) {
 		t.Errorf("got %v, want the document unchanged: %v", given.MetaData, before)
 	}
 	for key, value := range map[string]any{"state": "new", "名": "茶", "project_id": "p"} {
-		found, err := r.Retrieve(t.Context(), "乌龙茶", eino.WithFilter(souvenir.Filter{souvenir.Own(key): value}))
+		found, err := r.Retrieve(t.Context(), "乌龙茶", eino.WithFilter(souvenir.Filter{souvenir.CustomKey(key): value}))
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%s: got %v, %v, want one document", key, found, err)
 		}

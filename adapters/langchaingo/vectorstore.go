@@ -144,7 +144,7 @@ func (v *VectorStore) SimilaritySearch(ctx context.Context, query string, numDoc
 		}
 	case map[string]any:
 		for key, value := range given {
-			conditions[souvenir.Own(key)] = value
+			conditions[souvenir.CustomKey(key)] = value
 		}
 	default:
 		return nil, fmt.Errorf("filters are a %T; expected a map[string]any of metadata or a souvenir.Filter", o.Filters)

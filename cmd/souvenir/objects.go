@@ -177,7 +177,8 @@ and then remove the --s3-... flags.`,
 		return withStore(ctx, *db, forWriting, func(store *souvenir.Store) error {
 			progress, end := c.progress()
 			defer end()
-			moved, err := store.Upkeep().MoveFiles(ctx, souvenir.FilePlace(*to), progress)
+			moved, err := store.Upkeep().MoveFiles(ctx, souvenir.FilePlace(*to),
+				&souvenir.FileMoveOptions{Progress: progress})
 			end()
 			if err != nil {
 				return err

@@ -236,7 +236,7 @@ func checkBefore(ctx context.Context, in io.Reader, progress souvenir.Progress, 
 	if file, ok := in.(io.ReadSeeker); ok {
 		start, err := file.Seek(0, io.SeekCurrent)
 		if err == nil {
-			err = souvenir.CheckExport(ctx, file, progress, hooks...)
+			err = souvenir.CheckExport(ctx, file, &souvenir.ExportCheckOptions{Hooks: hooks, Progress: progress})
 		}
 		if err == nil {
 			_, err = file.Seek(start, io.SeekStart)

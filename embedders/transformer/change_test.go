@@ -123,7 +123,7 @@ func TestChangingToATransformerWhileSearchesGoOn(t *testing.T) {
 			}
 		})
 	}
-	status, err := store.Upkeep().GetEmbeddingStatus(t.Context())
+	status, err := store.Upkeep().EmbeddingStatus(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestChangingToATransformerWhileSearchesGoOn(t *testing.T) {
 	}
 	done.Store(true)
 	running.Wait()
-	if status, err = store.Upkeep().GetEmbeddingStatus(t.Context()); err != nil || status.Changing ||
+	if status, err = store.Upkeep().EmbeddingStatus(t.Context()); err != nil || status.Changing ||
 		status.Pending != 0 || status.Changed != memories {
 		t.Errorf("after the change the status is %+v, %v, want no error, no change under way, none pending and %v "+
 			"changed", status, err, memories)

@@ -46,7 +46,7 @@ var exampleTasks = map[string]string{
 	"observe":                           "Hooks_observing",
 	"search":                            "Query",
 	"filter by own metadata":            "Filter",
-	"filter by a key with a taken name": "Own",
+	"filter by a key with a taken name": "CustomKey",
 	"combine conditions":                "Condition",
 	"filter by tags":                    "Query_tags",
 	"filter by time":                    "Query_timeRange",

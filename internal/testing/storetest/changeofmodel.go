@@ -122,8 +122,8 @@ func changeProgress(f *fixture) {
 	}
 	f.until("some of the work is done", func() bool {
 		grows()
-		failed, err := f.store.Upkeep().GetEmbeddingStatus(f.ctx)
-		f.check("GetEmbeddingStatus", err)
+		failed, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
 		return failed.LastError != ""
 	})
 	// A second handle may still finish a batch that it began before the embedder broke.
@@ -158,10 +158,10 @@ func changeResumes(f *fixture) {
 	first.BreakAfter(n/2, errOffline)
 	f.reopen(first)
 	f.until("half of the work is done", func() bool {
-		a, err := f.store.Upkeep().GetEmbeddingStatus(f.ctx)
-		f.check("GetEmbeddingStatus", err)
-		b, err := f.reader.Upkeep().GetEmbeddingStatus(f.ctx)
-		f.check("GetEmbeddingStatus", err)
+		a, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
+		b, err := f.reader.Upkeep().EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
 		return a.LastError != "" || b.LastError != ""
 	})
 	f.equal("changing", f.state().Changing, true)

@@ -35,8 +35,8 @@ func (f *fixture) lastError(says string) {
 	f.Helper()
 	f.wake()
 	f.until("the last error says "+says, func() bool {
-		e, err := f.store.Upkeep().GetEmbeddingStatus(f.ctx)
-		f.check("GetEmbeddingStatus", err)
+		e, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
 		return strings.Contains(e.LastError, says)
 	})
 }
@@ -145,11 +145,11 @@ func embeddingErrorsStayHere(f *fixture) {
 		}
 	}
 	f.lastError(secret)
-	status, err := anna.Upkeep().GetEmbeddingStatus(f.ctx)
-	f.check("GetEmbeddingStatus", err)
+	status, err := anna.Upkeep().EmbeddingStatus(f.ctx)
+	f.check("EmbeddingStatus", err)
 	f.equal("the last error that a user is shown", status.LastError, "")
-	status, err = f.store.As(souvenir.Access{User: souvenir.LocalUser}).Upkeep().GetEmbeddingStatus(f.ctx)
-	f.check("GetEmbeddingStatus", err)
+	status, err = f.store.As(souvenir.Access{User: souvenir.LocalUser}).Upkeep().EmbeddingStatus(f.ctx)
+	f.check("EmbeddingStatus", err)
 	f.equal("the last error that a view of the local user is shown", status.LastError, "")
 }
 
@@ -309,8 +309,8 @@ func embeddingState(f *fixture) {
 	f.embedder.Mend()
 	f.waitEmbedded(f.store)
 	f.until("the worker's error is forgotten", func() bool {
-		e, err := f.store.Upkeep().GetEmbeddingStatus(f.ctx)
-		f.check("GetEmbeddingStatus", err)
+		e, err := f.store.Upkeep().EmbeddingStatus(f.ctx)
+		f.check("EmbeddingStatus", err)
 		return e.LastError == ""
 	})
 }

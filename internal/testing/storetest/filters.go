@@ -407,7 +407,7 @@ func filterOwnMetadata(f *fixture) {
 // finds compares the memories that match a condition on a key, by listing, searching and counting.
 func (f *fixture) finds(key string, value any, want string) {
 	f.Helper()
-	filter := souvenir.Filter{souvenir.Own(key): value}
+	filter := souvenir.Filter{souvenir.CustomKey(key): value}
 	listed := texts(f.list(souvenir.MemoryList{Filter: filter}))
 	slices.Sort(listed)
 	found := f.search(souvenir.Query{Filter: filter, Limit: 100})
@@ -429,7 +429,7 @@ func filterKeyAndEventTime(f *fixture) {
 		{souvenir.Filter{"key": nil}, "open"},
 		{souvenir.Filter{"event_time": souvenir.Condition{LessThan: start.AddDate(-1, 0, 0)}}, "lost"},
 		{souvenir.Filter{"event_time": nil}, "open"},
-		{souvenir.Filter{souvenir.Own("key"): "crm/1", souvenir.Own("event_time"): "2001-01-01"}, "open"},
+		{souvenir.Filter{souvenir.CustomKey("key"): "crm/1", souvenir.CustomKey("event_time"): "2001-01-01"}, "open"},
 	} {
 		found := texts(f.list(souvenir.MemoryList{Filter: c.filter}))
 		slices.Sort(found)

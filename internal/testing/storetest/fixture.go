@@ -199,8 +199,8 @@ func (f *fixture) list(l souvenir.MemoryList) []souvenir.Memory {
 
 func (f *fixture) state() souvenir.EmbeddingStatus {
 	f.Helper()
-	e, err := f.reader.Upkeep().GetEmbeddingStatus(f.ctx)
-	f.check("GetEmbeddingStatus", err)
+	e, err := f.reader.Upkeep().EmbeddingStatus(f.ctx)
+	f.check("EmbeddingStatus", err)
 	return e
 }
 

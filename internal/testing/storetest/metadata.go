@@ -94,11 +94,11 @@ func metadataOwnFilters(f *fixture) {
 		want   string
 	}{
 		{souvenir.Filter{"state": "California"}, "known"},
-		{souvenir.Filter{souvenir.Own("state"): "California"}, "own"},
+		{souvenir.Filter{souvenir.CustomKey("state"): "California"}, "own"},
 		{souvenir.Filter{"custom": "a"}, "own"},
-		{souvenir.Filter{souvenir.Own("custom"): "a"}, "own"},
-		{souvenir.Filter{souvenir.Own("custom.state"): 1}, "known"},
-		{souvenir.Filter{souvenir.Own("state"): souvenir.Not("California")}, "known"},
+		{souvenir.Filter{souvenir.CustomKey("custom"): "a"}, "own"},
+		{souvenir.Filter{souvenir.CustomKey("custom.state"): 1}, "known"},
+		{souvenir.Filter{souvenir.CustomKey("state"): souvenir.Not("California")}, "known"},
 	} {
 		f.same(fmt.Sprint(c.filter), contents(f.search(souvenir.Query{Filter: c.filter})), c.want)
 	}
@@ -118,7 +118,7 @@ func metadataOwnUpdates(f *fixture) {
 	f.equal("known keys removed", []any{u.State, len(u.Tags)}, []any{"", 0})
 	f.sameJSON("own keys kept", u.Metadata, object(`{"state":{"name":"Nevada"}}`))
 	done, err := f.store.UpdateMemories(f.ctx, souvenir.MemoriesUpdate{
-		MemoryList: souvenir.MemoryList{Filter: souvenir.Filter{souvenir.Own("state"): souvenir.Not([]any{nil})}},
+		MemoryList: souvenir.MemoryList{Filter: souvenir.Filter{souvenir.CustomKey("state"): souvenir.Not([]any{nil})}},
 		Change:     souvenir.MemoryUpdate{Metadata: object(`{"state":null,"importance":[1]}`)}})
 	f.check("UpdateMemories", err)
 	f.equal("changed", done.Changed, 1)

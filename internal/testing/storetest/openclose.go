@@ -34,8 +34,8 @@ func openCloseClosed(f *fixture) {
 			_, err := s.AddCollection(f.ctx, souvenir.NewCollection{Name: "more"})
 			return err
 		}},
-		call{"GetEmbeddingStatus", false,
-			func(s *souvenir.Store) error { _, err := s.Upkeep().GetEmbeddingStatus(f.ctx); return err }},
+		call{"EmbeddingStatus", false,
+			func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(f.ctx); return err }},
 		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.Upkeep().WaitEmbedded(f.ctx) }},
 		call{"Search by time", false,
 			func(s *souvenir.Store) error { _, err := s.Search(f.ctx, souvenir.Query{}); return err }},
@@ -149,8 +149,8 @@ func openCloseCancelled(f *fixture) {
 			_, err := s.AddMemories(ended, []souvenir.NewMemory{{Content: "x"}, {Content: "y"}}, nil)
 			return err
 		}},
-		call{"GetEmbeddingStatus", false,
-			func(s *souvenir.Store) error { _, err := s.Upkeep().GetEmbeddingStatus(ended); return err }},
+		call{"EmbeddingStatus", false,
+			func(s *souvenir.Store) error { _, err := s.Upkeep().EmbeddingStatus(ended); return err }},
 		call{"WaitEmbedded", false, func(s *souvenir.Store) error { return s.Upkeep().WaitEmbedded(ended) }},
 	) {
 		if err := c.do(f.store); !errors.Is(err, context.Canceled) {

@@ -369,20 +369,20 @@ func sharingStatus(f *fixture) {
 	p := share(f)
 	id := p.owner.search(souvenir.Query{}).Hits[0].ID
 	for _, view := range append(p.members(), p.owner) {
-		status, err := view.reader.Insights().GetMemoryStatus(f.ctx, id)
-		f.check("GetMemoryStatus by "+view.name(), err)
+		status, err := view.reader.Insights().MemoryStatus(f.ctx, id)
+		f.check("MemoryStatus by "+view.name(), err)
 		f.equal("seen by "+view.name(), status,
 			souvenir.MemoryStatus{Owner: "olga", ProjectID: "apollo", ProjectOwner: "olga", Writable: view.name() != "rita",
 				Passages: 1})
 	}
-	_, err := p.stranger.reader.Insights().GetMemoryStatus(f.ctx, id)
-	f.failsAt("GetMemoryStatus by a stranger", err, souvenir.ErrNotFound, "id")
+	_, err := p.stranger.reader.Insights().MemoryStatus(f.ctx, id)
+	f.failsAt("MemoryStatus by a stranger", err, souvenir.ErrNotFound, "id")
 	f.addUser(souvenir.NewUser{ID: "nora", Name: "Nora"})
 	own := f.user("nora")
 	f.embedder.Break(errOffline)
 	alone := own.add(souvenir.NewMemory{Content: "a heron"})
-	status, err := own.reader.Insights().GetMemoryStatus(f.ctx, alone.ID)
-	f.check("GetMemoryStatus", err)
+	status, err := own.reader.Insights().MemoryStatus(f.ctx, alone.ID)
+	f.check("MemoryStatus", err)
 	f.equal("of one in no project", status,
 		souvenir.MemoryStatus{Owner: "nora", OwnerName: "Nora", Writable: true, Passages: 1, Pending: 1})
 }

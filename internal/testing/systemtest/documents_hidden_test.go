@@ -29,7 +29,7 @@ func (r reading) refuseText(ann *Store, id, memory, file string) {
 	related := []string{id}
 	for name, call := range map[string]func() error{
 		"GetMemory":       func() error { _, err := ann.GetMemory(ctx, id); return err },
-		"GetMemoryStatus": func() error { _, err := ann.Insights().GetMemoryStatus(ctx, id); return err },
+		"MemoryStatus":    func() error { _, err := ann.Insights().MemoryStatus(ctx, id); return err },
 		"UpdateMemory":    func() error { _, err := ann.UpdateMemory(ctx, id, MemoryUpdate{Content: &content}); return err },
 		"a move":          func() error { _, err := ann.UpdateMemory(ctx, id, MemoryUpdate{ProjectID: &to}); return err },
 		"DeleteMemory":    func() error { return ann.DeleteMemory(ctx, id, nil) },
@@ -151,7 +151,7 @@ func TestWaitEmbeddedWaitsForTextsOfFiles(t *testing.T) {
 				t.Fatalf("got %d passages without a vector, want none", n)
 			}
 		}
-		status, err := r.store.As(Access{User: "bob"}).Upkeep().GetEmbeddingStatus(t.Context())
+		status, err := r.store.As(Access{User: "bob"}).Upkeep().EmbeddingStatus(t.Context())
 		if err != nil || status.Passages > 0 {
 			t.Errorf("another user: got %+v and %v, want no passages", status, err)
 		}

@@ -25,9 +25,9 @@ var fileVisits = map[string]func(v visit){
 	"GetFile": func(v visit) {
 		v.onEachFile("GetFile", false, func(s *Store, id string) (any, error) { return s.GetFile(v.Context(), id) })
 	},
-	"GetFileStatus": func(v visit) {
-		v.onEachFile("GetFileStatus", false,
-			func(s *Store, id string) (any, error) { return s.Insights().GetFileStatus(v.Context(), id) })
+	"FileStatus": func(v visit) {
+		v.onEachFile("FileStatus", false,
+			func(s *Store, id string) (any, error) { return s.Insights().FileStatus(v.Context(), id) })
 	},
 	"WaitIndexed": func(v visit) {
 		v.onEachFile("WaitIndexed", false, func(s *Store, id string) (any, error) { return s.WaitIndexed(v.Context(), id) })
@@ -207,7 +207,7 @@ func filesOfASharedProject(t *testing.T, empty database) {
 		if _, err := view(user).GetFile(t.Context(), f.ID); !errors.Is(err, c.sees) {
 			t.Errorf("%s sees it: %v, want %v", user, err, c.sees)
 		}
-		if status, err := view(user).Insights().GetFileStatus(t.Context(), f.ID); !errors.Is(err, c.sees) || err == nil &&
+		if status, err := view(user).Insights().FileStatus(t.Context(), f.ID); !errors.Is(err, c.sees) || err == nil &&
 			status.Writable != (c.changes == nil) {
 			t.Errorf("%s: got %+v, %v, want what the visitor may do", user, status, err)
 		}

@@ -48,9 +48,9 @@ var visits = map[string]func(v visit){
 	"GetMemory": func(v visit) {
 		v.onEach("GetMemory", false, func(s *Store, _, id string) (any, error) { return s.GetMemory(v.Context(), id) })
 	},
-	"GetMemoryStatus": func(v visit) {
-		v.onEach("GetMemoryStatus", false, func(s *Store, name, id string) (any, error) {
-			status, err := s.Insights().GetMemoryStatus(v.Context(), id)
+	"MemoryStatus": func(v visit) {
+		v.onEach("MemoryStatus", false, func(s *Store, name, id string) (any, error) {
+			status, err := s.Insights().MemoryStatus(v.Context(), id)
 			if writable := slices.Contains(v.changes, name) && !v.access.ReadOnly; err == nil && s == v.view &&
 				status.Writable != writable {
 				v.Errorf("writable is %v of %s, want %v", status.Writable, name, writable)
@@ -88,8 +88,8 @@ var visits = map[string]func(v visit){
 		v.onEach("DeleteMemory", true,
 			func(s *Store, _, id string) (any, error) { return nil, s.DeleteMemory(v.Context(), id, nil) })
 	},
-	"Sealed": func(v visit) { // sees the same, and its As grants nothing more
-		for _, view := range []*Store{v.view.Sealed(), v.view.Sealed().As(Access{User: v.access.User})} {
+	"Confined": func(v visit) { // sees the same, and its As grants nothing more
+		for _, view := range []*Store{v.view.Confined(), v.view.Confined().As(Access{User: v.access.User})} {
 			var all []Memory
 			var failed error
 			for m, err := range view.Memories(v.Context(), MemoryList{}) {
@@ -97,13 +97,13 @@ var visits = map[string]func(v visit){
 					all = append(all, m)
 				}
 			}
-			v.found("Memories of a sealed view", all, failed)
+			v.found("Memories of a confined view", all, failed)
 		}
 		for _, m := range neighbours {
-			beyond := v.view.Sealed().As(Access{User: m.user})
+			beyond := v.view.Confined().As(Access{User: m.user})
 			_, err := beyond.GetMemory(v.Context(), v.n.ids[m.name])
 			if m.user != v.access.User && !errors.Is(err, ErrForbidden) {
-				v.Errorf("a sealed view reads %s as %s with %v; want ErrForbidden", m.name, m.user, err)
+				v.Errorf("a confined view reads %s as %s with %v; want ErrForbidden", m.name, m.user, err)
 			}
 		}
 	},
@@ -389,13 +389,13 @@ var visits = map[string]func(v visit){
 		v.check("UpdateMemories", done, err)
 		v.counts("UpdateMemories", done, err)
 	},
-	"GetEmbeddingStatus": func(v visit) {
-		before, err := v.view.Upkeep().GetEmbeddingStatus(v.Context())
-		v.check("GetEmbeddingStatus", before, err)
+	"EmbeddingStatus": func(v visit) {
+		before, err := v.view.Upkeep().EmbeddingStatus(v.Context())
+		v.check("EmbeddingStatus", before, err)
 		mustAdd(v.T, v.n.store.As(Access{User: "another user"}), NewMemory{Content: "not for your eyes"})
-		after, err := v.view.Upkeep().GetEmbeddingStatus(v.Context())
+		after, err := v.view.Upkeep().EmbeddingStatus(v.Context())
 		if err != nil || after != before {
-			v.Errorf("GetEmbeddingStatus counts another user's memory: %+v, then %+v, %v, want no error and after as before",
+			v.Errorf("EmbeddingStatus counts another user's memory: %+v, then %+v, %v, want no error and after as before",
 				before, after, err)
 		}
 	},

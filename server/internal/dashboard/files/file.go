@@ -69,7 +69,7 @@ func (s *Service) file(r *http.Request, c request.Caller) (web.Page, *filePage, 
 	}
 	data := &filePage{Form: fileFieldsOf(f), File: f, Kind: kindOf(f.MIMEType)}
 	p := web.Page{Template: "file", Title: f.Filename, Data: data}
-	if data.Status, err = c.Store.Insights().GetFileStatus(r.Context(), f.ID); err != nil {
+	if data.Status, err = c.Store.Insights().FileStatus(r.Context(), f.ID); err != nil {
 		return p, nil, err
 	}
 	data.Own, data.By = f.Owner == c.User.ID, cmp.Or(data.Status.OwnerName, "a deleted user")

@@ -140,7 +140,7 @@ func (s *Service) relink(r *http.Request, c request.Caller, at string, values ur
 	if memory == "" && before.MemoryID != at {
 		return nil, failure.Invalid("file", "file "+failure.Quote(before.Filename)+" is not linked to this memory")
 	}
-	lay, err := c.Store.Insights().GetFileStatus(r.Context(), before.ID)
+	lay, err := c.Store.Insights().FileStatus(r.Context(), before.ID)
 	if err != nil {
 		return nil, err
 	}

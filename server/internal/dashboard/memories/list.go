@@ -218,7 +218,7 @@ func (p *memoriesPage) projectOf(r *http.Request, c request.Caller, m souvenir.M
 	if len(same) == 1 {
 		return same[0], nil
 	}
-	status, err := c.Store.Insights().GetMemoryStatus(r.Context(), m.ID)
+	status, err := c.Store.Insights().MemoryStatus(r.Context(), m.ID)
 	if errors.Is(err, souvenir.ErrNotFound) { // just deleted
 		return m.ProjectID, nil
 	}

@@ -55,7 +55,7 @@ func (s *Service) memoryHead(r *http.Request, c request.Caller, here string) (me
 	if err != nil {
 		return memoryHead{}, err
 	}
-	status, err := c.Store.Insights().GetMemoryStatus(r.Context(), m.ID)
+	status, err := c.Store.Insights().MemoryStatus(r.Context(), m.ID)
 	return memoryHead{Memory: m, Status: status, Title: Title(m.Content), Path: web.MemoryPath(m.ID), Here: here}, err
 }
 

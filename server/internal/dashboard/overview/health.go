@@ -38,7 +38,7 @@ func (h health) Percent() int {
 
 // showHealth shows the progress of the vectors, for a script that polls it until they are complete.
 func (s *Service) showHealth(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
-	status, err := c.Store.Upkeep().GetEmbeddingStatus(r.Context())
+	status, err := c.Store.Upkeep().EmbeddingStatus(r.Context())
 	if err != nil {
 		return nil, err
 	}

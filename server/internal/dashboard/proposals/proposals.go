@@ -312,7 +312,7 @@ func (p places) of(ctx context.Context, w extract.Pending) (status, error) {
 	if known {
 		return at, nil
 	}
-	m, err := p.store.Insights().GetMemoryStatus(ctx, w.ID)
+	m, err := p.store.Insights().MemoryStatus(ctx, w.ID)
 	if errors.Is(err, souvenir.ErrNotFound) { // it has just been decided about
 		return status{}, nil
 	}

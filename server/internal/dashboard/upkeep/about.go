@@ -41,7 +41,7 @@ func (s *Service) showAbout(_ http.ResponseWriter, r *http.Request, c request.Ca
 	if err != nil {
 		return nil, err
 	}
-	status, err := c.Store.Upkeep().GetEmbeddingStatus(r.Context())
+	status, err := c.Store.Upkeep().EmbeddingStatus(r.Context())
 	if err != nil {
 		return nil, err
 	}

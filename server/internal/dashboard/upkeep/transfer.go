@@ -238,7 +238,7 @@ func (s *Service) beginImport(r *http.Request, sent io.Reader, values url.Values
 func (s *Service) importFile(ctx context.Context, file io.ReadSeeker, look bool, conflict souvenir.ConflictPolicy,
 	progress souvenir.Progress) (any, error) {
 	if look {
-		if err := souvenir.CheckExport(ctx, file, progress); err != nil {
+		if err := souvenir.CheckExport(ctx, file, &souvenir.ExportCheckOptions{Progress: progress}); err != nil {
 			return nil, err
 		}
 		return importOutcome{Looked: true}, nil
