@@ -1,4 +1,4 @@
-package dbtest_test
+package postgres_test
 
 import (
 	"fmt"
@@ -15,14 +15,14 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/sqlite"
 )
 
-// kinds are SQLite's column types by those of other engines.
+// kinds are SQLite's column types by PostgreSQL's.
 var kinds = map[string]string{"bigint": "INTEGER", "text": "TEXT", "bytea": "BLOB", "jsonb": "ANY"}
 
-// ownTables are the tables of an engine for itself, such as its full text and its log of changes.
-var ownTables = regexp.MustCompile(`^(passage_text\w*|passage_term|change|change_floor|word_partition|write_turn|` +
+// unshared are the tables that each of the two engines has for itself, such as its full text and its log of changes.
+var unshared = regexp.MustCompile(`^(passage_text\w*|passage_term|change|change_floor|word_partition|write_turn|` +
 	`sqlite_sequence|schema_version)$`)
 
-// columnsOf returns the columns of the tables that all engines share, as "table.column TYPE required".
+// columnsOf returns the columns of the tables that both engines have, as "table.column TYPE required".
 func columnsOf(t *testing.T, d db.DB, query string) []string {
 	t.Helper()
 	defer d.Close()
@@ -32,10 +32,10 @@ func columnsOf(t *testing.T, d db.DB, query string) []string {
 			var table, column, kind string
 			var required bool
 			err := row.Scan(&table, &column, &kind, &required)
-			if shared, other := kinds[kind]; other {
-				kind = shared
+			if same, known := kinds[kind]; known {
+				kind = same
 			}
-			if !ownTables.MatchString(table) {
+			if !unshared.MatchString(table) {
 				all[fmt.Sprintf("%s.%s %s %t", table, column, kind, required)] = true
 			}
 			return err
@@ -46,8 +46,8 @@ func columnsOf(t *testing.T, d db.DB, query string) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// TestEnginesHaveTheSameTables compares the tables that the migrations of each engine make with those of SQLite.
-func TestEnginesHaveTheSameTables(t *testing.T) {
+// TestMigrationsMakeTheTablesOfSQLite compares the tables that the migrations make with those of SQLite.
+func TestMigrationsMakeTheTablesOfSQLite(t *testing.T) {
 	address := pgtest.Address(t)
 	file, err := sqlite.Open(t.Context(),
 		sqlite.Config{Path: ":memory:", ApplicationID: 1, Migrations: sqlite.Migrations()})
@@ -77,9 +77,9 @@ func TestEnginesHaveTheSameTables(t *testing.T) {
 	}
 }
 
-// TestMigrationsHaveTheSameNames compares the names of the migrations of each engine with SQLite's, from the one that
-// made the engine's first schema.
-func TestMigrationsHaveTheSameNames(t *testing.T) {
+// TestMigrationsHaveTheNamesOfSQLites compares the names of the migrations with SQLite's, from the one that made the
+// first schema.
+func TestMigrationsHaveTheNamesOfSQLites(t *testing.T) {
 	const first = "0029"
 	names := func(folder string) map[string]bool {
 		entries, err := os.ReadDir(folder)
@@ -94,8 +94,8 @@ func TestMigrationsHaveTheSameNames(t *testing.T) {
 		}
 		return all
 	}
-	additional := regexp.MustCompile(`^\d{4}_\d_`) // the parts that one engine has besides
-	want, got := names("../../sqlite/migrations"), names("../../postgres/migrations")
+	additional := regexp.MustCompile(`^\d{4}_\d_`) // the parts that PostgreSQL has besides
+	want, got := names("../sqlite/migrations"), names("migrations")
 	for name := range want {
 		if !got[name] {
 			t.Errorf("internal/postgres/migrations lacks %s, want a file as in SQLite, even if it changes nothing", name)
