@@ -290,7 +290,7 @@ func (s *Store) DeleteCollection(ctx context.Context, name string, options *Dele
 		if h != nil {
 			h.Collection = name
 		}
-		if err := h.delete(ctx); err != nil {
+		if err := h.delete(ctx, options); err != nil {
 			return err
 		}
 		o := options.orDefault()

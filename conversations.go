@@ -168,7 +168,7 @@ func (c *Conversation) Clear(ctx context.Context, options *DeletionOptions) (del
 	gone, err := hooked(ctx, c.store, OperationDelete, "Conversation.Clear",
 		func(ctx context.Context, o *operation) (deletion, error) {
 			c.describe(o)
-			if err := o.delete(ctx); err != nil {
+			if err := o.delete(ctx, options); err != nil {
 				return deletion{}, err
 			}
 			n, err := c.clearAll(db.Freeing(ctx), options.orDefault().Erase)

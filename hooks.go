@@ -67,7 +67,7 @@ type Hooks struct {
 	BeforeFile func(ctx context.Context, o Operation, f *FileTexts) error
 
 	// BeforeDelete is called once, before a deletion. Operation.IDs has the memories, except for DeleteCollection,
-	// DeleteProject and Conversation.Clear.
+	// DeleteProject and Conversation.Clear, and Operation.Erase says whether they are erased.
 	BeforeDelete func(ctx context.Context, o Operation) error
 
 	// BeforeSearch may change the query of Search; for SearchBatch it is called with one query after the other. For
@@ -108,6 +108,7 @@ type Operation struct {
 	Conversation string
 	IDs          []string // of the memories to be changed or deleted, as far as known beforehand
 	Count        int      // memories to be stored, updated or deleted; 0: unknown beforehand
+	Erase        bool     // the deletion is to erase, as DeletionOptions.Erase says; Start does not know it yet
 
 	view *Store // nil: it reads no memory
 }
@@ -419,7 +420,10 @@ func (u *MemoryUpdate) setKnown(a kernel.Attributes, patch map[string]any) {
 }
 
 // delete asks the hooks whether the memories may be deleted.
-func (o *operation) delete(ctx context.Context) error {
+func (o *operation) delete(ctx context.Context, options *DeletionOptions) error {
+	if o != nil {
+		o.Erase = options.orDefault().Erase
+	}
 	return o.before(ctx, "BeforeDelete", func(h Hooks, given Operation) error {
 		if h.BeforeDelete == nil {
 			return nil

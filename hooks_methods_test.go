@@ -238,3 +238,48 @@ var hookedCalls = map[string]func(s *Store, c hookedCall) error{
 }
 
 func ptr[T any](v T) *T { return &v }
+
+func TestHooksTellErasuresFromDeletions(t *testing.T) {
+	before := false
+	var after []bool
+	s := openHooks(t, Hooks{
+		BeforeDelete: func(_ context.Context, o Operation) error { before = o.Erase; return nil },
+		After: func(_ context.Context, o Operation, _ OperationResult) {
+			if o.Kind == OperationDelete {
+				after = append(after, before, o.Erase)
+			}
+		},
+	})
+	for name, call := range map[string]func(o *DeletionOptions) error{
+		"DeleteMemory": func(o *DeletionOptions) error {
+			return s.DeleteMemory(t.Context(), mustAdd(t, s, NewMemory{Content: "old"}).ID, o)
+		},
+		"DeleteCollection": func(o *DeletionOptions) error {
+			if _, err := s.AddCollection(t.Context(), NewCollection{Name: "old"}); err != nil {
+				return err
+			}
+			return s.DeleteCollection(t.Context(), "old", o)
+		},
+		"DeleteProject": func(o *DeletionOptions) error {
+			if _, err := s.AddProject(t.Context(), NewProject{ID: "old", Name: "old"}); err != nil {
+				return err
+			}
+			return s.DeleteProject(t.Context(), ProjectRef{ID: "old"}, o)
+		},
+		"Conversation.Clear": func(o *DeletionOptions) error {
+			_, err := s.Conversation("old").Clear(t.Context(), o)
+			return err
+		},
+	} {
+		for _, options := range []*DeletionOptions{{Erase: true}, {}, nil} {
+			after = nil
+			if err := call(options); err != nil {
+				t.Fatalf("%s with %+v: %v", name, options, err)
+			}
+			erase := options != nil && options.Erase
+			if want := []bool{erase, erase}; !slices.Equal(after, want) {
+				t.Errorf("%s with %+v: BeforeDelete and After got Erase %v, want %v", name, options, after, want)
+			}
+		}
+	}
+}

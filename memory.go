@@ -391,7 +391,7 @@ func (s *Store) DeleteMemory(ctx context.Context, id string, options *DeletionOp
 	return s.hookedDelete(ctx, "DeleteMemory", func(ctx context.Context, o *operation) (err error) {
 		defer setGoNames[struct{}](&err, "id", "id")
 		o.names(id)
-		if err := o.delete(ctx); err != nil {
+		if err := o.delete(ctx, options); err != nil {
 			return err
 		}
 		if options.orDefault().Erase {

@@ -552,7 +552,7 @@ func (s *Store) deleteMemories(ctx context.Context, o *operation, d MemoriesDele
 	if err := b.describe(ctx, o, ProjectRef{ID: d.ProjectID, Name: d.ProjectName}); err != nil {
 		return b.done, err
 	}
-	if err := o.delete(ctx); err != nil {
+	if err := o.delete(ctx, nil); err != nil {
 		return b.done, err
 	}
 	err = s.inPortions(ctx, func(p trash.Portion) (bool, error) {

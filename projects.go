@@ -232,7 +232,7 @@ func (s *Store) DeleteProject(ctx context.Context, ref ProjectRef, options *Dele
 		defer setGoNames[DeletionOptions](&err)
 		defer setGoNames[ProjectRef](&err)
 		h.in(ref)
-		if err := h.delete(ctx); err != nil {
+		if err := h.delete(ctx, options); err != nil {
 			return err
 		}
 		o := options.orDefault()

@@ -219,7 +219,7 @@ func (s *Store) DeleteRule(ctx context.Context, project ProjectRef, ruleType Rul
 			if m, err := s.GetRule(ctx, project, ruleType); err == nil {
 				o.names(m.ID)
 			}
-			if err := o.delete(ctx); err != nil {
+			if err := o.delete(ctx, nil); err != nil {
 				return err
 			}
 		}

@@ -394,7 +394,7 @@ func (c *Conversation) Delete(ctx context.Context, id string) (err error) {
 		defer setGoNames[ConversationPlace](&err, "id", "id")
 		c.describe(o)
 		o.names(id)
-		if err := o.delete(ctx); err != nil {
+		if err := o.delete(ctx, nil); err != nil {
 			return err
 		}
 		return c.delete(ctx, id)
