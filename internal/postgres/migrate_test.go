@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -43,6 +44,23 @@ func longRead(t *testing.T, address string) (end func()) {
 		}
 		_ = d.Close()
 	}
+}
+
+// openBeside opens a store that waits so long for a lock, and a connection of another program to its database.
+func openBeside(t *testing.T, address string, wait time.Duration) (*postgres.DB, *pgx.Conn) {
+	t.Helper()
+	d, err := postgres.Open(t.Context(), fmt.Sprint(address, "&lock_timeout=", wait.Milliseconds()),
+		db.Opening{Readers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	program, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = program.Close(context.Background()) })
+	return d, program
 }
 
 // A migration waits for a long Read, such as an export, and other calls go on meanwhile.
@@ -125,17 +143,7 @@ func TestAMigrationWaitsALimitedTime(t *testing.T) {
 
 // A Read waits a limited time for a table that another program has for itself.
 func TestAReadWaitsALimitedTimeForATable(t *testing.T) {
-	address := pgtest.Address(t)
-	d, err := postgres.Open(t.Context(), address+"&lock_timeout=100", db.Opening{Readers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	program, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = program.Close(context.Background()) }()
+	d, program := openBeside(t, pgtest.Address(t), 100*time.Millisecond)
 	if _, err := program.Exec(t.Context(), `BEGIN; LOCK TABLE memory`); err != nil {
 		t.Fatal(err)
 	}

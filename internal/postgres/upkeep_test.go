@@ -95,16 +95,7 @@ func TestADatabaseOfAnotherEncodingOrCollationIsRefused(t *testing.T) {
 func TestCallsGoOnWhileIndexesAreRebuilt(t *testing.T) {
 	address := pgtest.Address(t)
 	pgtest.Altered(address)
-	d, err := postgres.Open(t.Context(), address+"&lock_timeout=300", db.Opening{Readers: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	program, err := pgx.Connect(t.Context(), address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = program.Close(context.Background()) }()
+	d, program := openBeside(t, address, 300*time.Millisecond)
 	for _, script := range []string{`CREATE INDEX left_ccnew1 ON memory_tag (position)`,
 		`UPDATE pg_index SET indisvalid = false WHERE indexrelid IN ('memory_tag_tag'::regclass, 'left_ccnew1'::regclass)`,
 		`BEGIN; UPDATE memory SET revision = revision; SELECT count(*) FROM memory_tag`} {
