@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	enginepostgres "github.com/souvenir-ai/souvenir/internal/postgres"
 	"github.com/souvenir-ai/souvenir/internal/postgres/pgtest"
+	"github.com/souvenir-ai/souvenir/internal/testing/storetest"
 )
 
 // unconditional are statements that read memories, files and trash without the condition of a view.
@@ -300,4 +302,52 @@ func callerOf(t *testing.T, tx db.Tx, v visitor) db.Caller {
 		c.Projects = append(c.Projects, projects...)
 	}
 	return c
+}
+
+// The rows that match a filter are kept for all callers. What another caller has read beyond the wall does not count.
+func TestTotalsBehindTheWallIgnoreWhatOtherCallersHaveRead(t *testing.T) {
+	const shared, tagged, private = 6_000, 600, 50 // so many that a page is read from a stretch of an order
+	s, err := emptyBehindWall(t).open(Options{Embedder: storetest.Words{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ann, bob := s.As(Access{User: "ann"}), s.As(Access{User: "bob"})
+	project := mustAddProject(t, ann, NewProject{ID: "p", Name: "p"})
+	memories := make([]NewMemory, shared+private)
+	for i := range memories {
+		memories[i] = NewMemory{Content: "x", ProjectID: project.ID}
+		if i%(shared/tagged) == 0 {
+			memories[i].Tags = []string{"t"}
+		}
+		if i >= shared {
+			memories[i].ProjectID, memories[i].Tags = "", []string{"t"}
+		}
+	}
+	if _, err := ann.AddMemories(t.Context(), memories, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bob.AddMemory(t.Context(), NewMemory{Content: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.AddMember(t.Context(), NewMember{Project: ProjectRef{ID: "ann/p"}, User: "bob",
+		Role: MemberReader}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		view   *Store
+		filter Filter
+		want   int
+	}{
+		{ann, Filter{"tags": "t"}, tagged},       // keeps the rows of all that ann sees
+		{ann, Filter{"event_type": nil}, shared}, // keeps a stretch of the project's order
+		{bob, Filter{"tags": "t"}, tagged},
+		{ann, Filter{"tags": "t"}, tagged},
+	} {
+		found, err := c.view.Search(t.Context(), Query{ProjectID: "p", Filter: c.filter, Sort: SortUpdatedDesc, Limit: 5})
+		if err != nil || found.Total != c.want || len(found.Hits) != 5 {
+			t.Errorf("%s with %v: got %d memories, %d of them on a page, and %v; want %d, 5 and no error",
+				c.view.Access().User, c.filter, found.Total, len(found.Hits), err, c.want)
+		}
+	}
 }
