@@ -30,11 +30,11 @@ type memoryHead struct {
 
 // Tabs are the pages of the memory.
 func (h memoryHead) Tabs() []web.Tab {
-	tabs := []web.Tab{{Path: h.Path, Name: "Memory", Here: false}}
+	tabs := []web.Tab{{Path: h.Path, Name: "Memory"}}
 	if h.Status.Writable {
-		tabs = append(tabs, web.Tab{Path: h.Path + "/edit", Name: "Edit", Here: false})
+		tabs = append(tabs, web.Tab{Path: h.Path + "/edit", Name: "Edit"})
 	}
-	tabs = append(tabs, web.Tab{Path: h.Path + "/history", Name: "History", Here: false})
+	tabs = append(tabs, web.Tab{Path: h.Path + "/history", Name: "History"})
 	for i := range tabs {
 		tabs[i].Here = tabs[i].Name == h.Here
 	}
@@ -77,14 +77,13 @@ type memoryPage struct {
 	Facts []memoryFact
 	Own   []memoryFact // the caller's own metadata
 
-	Files    []souvenir.File
-	MoreFile int             // number of further files
-	Free     []souvenir.File // that could be linked to it
-	Outgoing []relatedMemory // it links to them
-	Incoming []relatedMemory // they link to it
-	Further  []relatedMemory // two links away
-	More     int             // related memories left out
-
+	Files     []souvenir.File
+	MoreFiles int             // number of further files
+	Free      []souvenir.File // that could be linked to it
+	Outgoing  []relatedMemory // it links to them
+	Incoming  []relatedMemory // they link to it
+	Further   []relatedMemory // two links away
+	More      int             // related memories left out
 }
 
 // memoryFact is a detail of a memory, with a link to memories that share it.
@@ -241,7 +240,7 @@ func (p *memoryPage) readFiles(ctx context.Context, store *souvenir.Store) error
 	if err != nil {
 		return err
 	}
-	p.Files, p.MoreFile = linked.Files, linked.Total-len(linked.Files)
+	p.Files, p.MoreFiles = linked.Files, linked.Total-len(linked.Files)
 	if !p.Status.Writable {
 		return nil
 	}

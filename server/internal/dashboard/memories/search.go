@@ -38,8 +38,8 @@ const (
 	viewReading = "reading"
 )
 
-// maxParts bounds part numbers so that they can be multiplied.
-const maxParts = 1 << 24
+// maxPage bounds numbers of pages so that they can be multiplied.
+const maxPage = 1 << 24
 
 var (
 	memoryStates      = []string{"active", "archived", "completed"}
@@ -55,11 +55,9 @@ var (
 // searchLabels maps the store's argument names to the labels of the form where they differ.
 var searchLabels = map[string]string{
 	"query": "The search text", "project_id": "Project", "collection_name": "Collection", "tags": "Tag",
-	"filter":     "Filter",
-	"importance": "Importance", "classification": "Classification", "rule_type": "Rule type",
-	"created_from": "Created from", "created_to": "Created until",
-	"updated_from": "Updated from", "updated_to": "Updated until", "sort": "Order", "view": "View", "key": "Key",
-	"value": "Value",
+	"filter": "Filter", "importance": "Importance", "classification": "Classification", "rule_type": "Rule type",
+	"created_from": "Created from", "created_to": "Created until", "updated_from": "Updated from",
+	"updated_to": "Updated until", "sort": "Order", "view": "View", "key": "Key", "value": "Value",
 }
 
 // relabel replaces an argument name at the start of a message by its label.
@@ -85,10 +83,9 @@ func readMemorySearch(query url.Values, zone web.Zone) memorySearch {
 	text := func(name string) string { return strings.TrimSpace(get(name)) }
 	m := memorySearch{
 		Text: text("q"), Project: word("project"), Collection: text("collection"), EventType: word("event_type"),
-		State:      word("state"),
-		Importance: word("importance"), Classification: word("classification"), RuleType: word("rule_type"),
-		HideArchived: query.Get("archived") == "hide",
-		Module:       text("module"), CreatedFrom: text("created_from"), CreatedTo: text("created_to"),
+		State: word("state"), Importance: word("importance"), Classification: word("classification"),
+		RuleType: word("rule_type"), HideArchived: query.Get("archived") == "hide", Module: text("module"),
+		CreatedFrom: text("created_from"), CreatedTo: text("created_to"),
 		UpdatedFrom: text("updated_from"), UpdatedTo: text("updated_to"),
 		Key: text("key"), Value: text("value"), Related: text("related"), Sort: text("sort"), View: text("view"), Page: 1,
 		zone: zone,
@@ -99,21 +96,19 @@ func readMemorySearch(query url.Values, zone web.Zone) memorySearch {
 		}
 	}
 	if number, err := strconv.Atoi(query.Get("page")); err == nil {
-		m.Page = min(max(1, number), maxParts)
+		m.Page = min(max(1, number), maxPage)
 	}
 	return m
 }
 
-// values returns the address parameters of the state, without the part of the list.
+// values returns the address parameters of the state, without the page of the list.
 func (m memorySearch) values() url.Values {
 	values := url.Values{}
 	for name, value := range map[string]string{
 		"q": m.Text, "project": m.Project, "collection": m.Collection, "event_type": m.EventType, "state": m.State,
-		"importance":     m.Importance,
-		"classification": m.Classification, "rule_type": m.RuleType, "module": m.Module, "created_from": m.CreatedFrom,
-		"created_to":   m.CreatedTo,
-		"updated_from": m.UpdatedFrom, "updated_to": m.UpdatedTo, "key": m.Key, "value": m.Value, "related": m.Related,
-		"sort": m.Sort, "view": m.View,
+		"importance": m.Importance, "classification": m.Classification, "rule_type": m.RuleType, "module": m.Module,
+		"created_from": m.CreatedFrom, "created_to": m.CreatedTo, "updated_from": m.UpdatedFrom,
+		"updated_to": m.UpdatedTo, "key": m.Key, "value": m.Value, "related": m.Related, "sort": m.Sort, "view": m.View,
 	} {
 		if value != "" {
 			values.Set(name, value)
@@ -128,7 +123,7 @@ func (m memorySearch) values() url.Values {
 	return values
 }
 
-// Address returns the query of the address of the first part of this state.
+// Address returns the query of the address of the first page of this state.
 func (m memorySearch) Address() string { return m.values().Encode() }
 
 // With returns the address with one parameter changed; an empty value removes it.
@@ -184,16 +179,13 @@ func (m memorySearch) DayInput(value string) string {
 }
 
 // Filtered reports whether anything but the order and the view is chosen.
-func (m memorySearch) Filtered() bool { return m.Text != "" || len(m.chips()) > 0 }
+func (m memorySearch) Filtered() bool { return m.Text != "" || len(m.Chips()) > 0 }
 
 // chip is an active filter, and the address without it.
 type chip struct{ Name, Value, Without string }
 
 // Chips are the active filters.
-func (m memorySearch) Chips() []chip { return m.chips() }
-
-func (m memorySearch) chips() []chip {
-	var all []chip
+func (m memorySearch) Chips() (all []chip) {
 	add := func(name, parameter, value string) {
 		if value == web.NotSet {
 			value = "not set"
@@ -237,10 +229,10 @@ func (m memorySearch) chips() []chip {
 	return all
 }
 
-// sortOptions are the available orders.
-func sortOptions(sought bool) []web.Option {
+// sortOptions are the available orders, the default one first.
+func sortOptions(hasText bool) []web.Option {
 	first := "Recently updated"
-	if sought {
+	if hasText {
 		first = "Best match"
 	}
 	all := []web.Option{{Label: first}}

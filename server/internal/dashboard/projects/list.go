@@ -26,10 +26,10 @@ func (h projectHead) Tabs() []web.Tab {
 	for _, tab := range [][2]string{{"Overview", ""}, {"Memories", "/memories"}, {"Files", "/files"},
 		{"Conversations", "/conversations"}, {"Rules", "/rules"}, {"To-do", "/todo"}, {"Context", "/context"},
 		{"Members", "/members"}, {"Modules", "/modules"}} {
-		tabs = append(tabs, web.Tab{Path: h.Path + tab[1], Name: tab[0], Here: false})
+		tabs = append(tabs, web.Tab{Path: h.Path + tab[1], Name: tab[0]})
 	}
 	if h.CanManage() {
-		tabs = append(tabs, web.Tab{Path: h.Path + "/settings", Name: "Settings", Here: false})
+		tabs = append(tabs, web.Tab{Path: h.Path + "/settings", Name: "Settings"})
 	}
 	for i := range tabs {
 		tabs[i].Here = tabs[i].Name == h.Here
