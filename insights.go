@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/souvenir-ai/souvenir/internal/calendar"
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
@@ -173,7 +174,7 @@ func (h *Insights) Overview(ctx context.Context, q OverviewQuery) (_ Overview, e
 			func() error { return o.countCollections(tx, v, partitions) },
 			func() error { return o.countEventTypes(s.tallies.EventTypes(tx, partitions, v.Alive(`memory`))) },
 			func() error {
-				return o.countDays(tx, v, partitions, kernel.DaysUntil(s.clock().In(q.Location), q.Days))
+				return o.countDays(tx, v, partitions, calendar.DaysUntil(s.clock().In(q.Location), q.Days))
 			},
 			func() error { return s.embeddingStatus(tx, partitions, &o.Embedding) },
 		} {
@@ -266,7 +267,7 @@ func (s *Store) countClients(tx db.Tx, o *Overview) error {
 }
 
 // countDays counts ranges of an index. It first skips partitions without memories from that period.
-func (o *Overview) countDays(tx db.Tx, v viewer, partitions string, days []kernel.Day) error {
+func (o *Overview) countDays(tx db.Tx, v viewer, partitions string, days []calendar.Day) error {
 	o.Days = make([]DayCount, len(days))
 	begins, ends := make([]int64, len(days)), make([]int64, len(days))
 	for i, d := range days {
@@ -323,7 +324,7 @@ func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, 
 		return nil, err
 	}
 	s.flushActivity(ctx)
-	days := kernel.DaysUntil(s.clock().In(cmp.Or(q.Location, time.UTC)), q.Days)
+	days := calendar.DaysUntil(s.clock().In(cmp.Or(q.Location, time.UTC)), q.Days)
 	var counts []CallDay
 	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
 		counts = make([]CallDay, len(days))
@@ -341,7 +342,7 @@ func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, 
 }
 
 // countCalls adds spans, ordered by client and then by time, to days.
-func countCalls(spans []activitylog.Span, days []kernel.Day, counts []CallDay) {
+func countCalls(spans []activitylog.Span, days []calendar.Day, counts []CallDay) {
 	client, before := "", -1 // the last one counted
 	for _, n := range spans {
 		at := sort.Search(len(days), func(i int) bool { return days[i].End > n.Begin })

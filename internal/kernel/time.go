@@ -45,24 +45,3 @@ func (t *storedTime) Scan(stored any) error {
 	}
 	return nil
 }
-
-// Day is a day and the microseconds at which it begins and ends.
-type Day struct {
-	Name       string // 2026-03-01
-	Begin, End int64
-}
-
-// DaysUntil returns the last n days up to now, the oldest first. A day has 23 or 25 hours where the clocks change.
-func DaysUntil(now time.Time, n int) []Day {
-	days := make([]Day, n)
-	midnight := func(back int) time.Time {
-		return time.Date(now.Year(), now.Month(), now.Day()-back, 0, 0, 0, 0, now.Location())
-	}
-	for i := range days {
-		begin := midnight(n - 1 - i)
-		// Noon determines the day reliably, even where a day has no midnight.
-		days[i] = Day{time.Date(now.Year(), now.Month(), now.Day()-(n-1-i), 12, 0, 0, 0, time.UTC).Format(time.DateOnly),
-			begin.UnixMicro(), midnight(n - 2 - i).UnixMicro()}
-	}
-	return days
-}

@@ -166,3 +166,28 @@ func TestTheOverviewShowsTextsWithoutMarkdown(t *testing.T) {
 	w.SignedIn(servertest.Owner).Get("/").Expect(http.StatusOK, "Deploy window Released on Thursdays, at two.").
 		Without("# Deploy", "**Thursdays**")
 }
+
+// In Havana midnight of 8 March 2026 is skipped: that day begins at 01:00, and 23:30 belongs to the day before.
+func TestDaysWithoutMidnight(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	b := w.SignedIn(servertest.Owner)
+	b.SetCookie("souvenir_zone", "America/Havana")
+	for name, at := range map[string]time.Time{
+		"evening":   time.Date(2026, 3, 8, 4, 30, 0, 0, time.UTC),
+		"noon":      time.Date(2026, 3, 8, 16, 0, 0, 0, time.UTC),
+		"late":      time.Date(2026, 3, 9, 3, 30, 0, 0, time.UTC),
+		"following": time.Date(2026, 3, 9, 4, 30, 0, 0, time.UTC),
+	} {
+		fill(w, servertest.Owner, souvenir.NewMemory{Content: "the " + name + " tea", CreatedAt: at})
+	}
+	for day, want := range map[string]string{"2026-03-07": "evening", "2026-03-08": "noon late",
+		"2026-03-09": "following"} {
+		memories := b.Get("/memories?created_from=" + day + "&created_to=" + day).Expect(http.StatusOK)
+		for _, name := range []string{"evening", "noon", "late", "following"} {
+			has := strings.Contains(want, name)
+			if got := strings.Contains(memories.Body, "the "+name+" tea"); got != has {
+				t.Errorf("memories of %s include that of the %s: %v, want %v", day, name, got, has)
+			}
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/calendar"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
@@ -389,10 +390,7 @@ func spanOf(key, from, to string, zone *time.Location) (timeSpan, error) {
 	if s.from, _, err = dayOrTime(key+"_from", from, zone); err != nil {
 		return s, err
 	}
-	wholeDay := false
-	if s.before, wholeDay, err = dayOrTime(key+"_to", to, zone); err == nil && wholeDay {
-		s.before = s.before.AddDate(0, 0, 1)
-	}
+	_, s.before, err = dayOrTime(key+"_to", to, zone)
 	if err == nil && !s.before.IsZero() && !s.from.Before(s.before) {
 		err = failure.Invalid(key+"_to", key+"_to is "+failure.Quote(to)+", which is before "+failure.Quote(from)+
 			"; choose a day on or after that")
@@ -400,19 +398,20 @@ func spanOf(key, from, to string, zone *time.Location) (timeSpan, error) {
 	return s, err
 }
 
-func dayOrTime(name, value string, zone *time.Location) (at time.Time, wholeDay bool, err error) {
+// dayOrTime parses one end: a day, which begins and ends, or an exact time, which is both.
+func dayOrTime(name, value string, zone *time.Location) (begin, end time.Time, err error) {
 	if value == "" {
-		return time.Time{}, false, nil
+		return begin, end, nil
 	}
-	if at, err := time.ParseInLocation(time.DateOnly, value, zone); err == nil {
-		return at, true, nil
+	if begin, end, err = calendar.Span(value, zone); err == nil {
+		return begin, end, nil
 	}
-	at, err = time.Parse(time.RFC3339Nano, value)
+	at, err := time.Parse(time.RFC3339Nano, value)
 	if err != nil {
-		return at, false, failure.Invalid(name, name+" is "+failure.Quote(value)+
+		return at, at, failure.Invalid(name, name+" is "+failure.Quote(value)+
 			"; expected a day such as 2026-03-01, or a time such as 2026-03-01T09:00:00Z")
 	}
-	return at, false, nil
+	return at, at, nil
 }
 
 // notAllowed is the error that lists the allowed values.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir"
+	"github.com/souvenir-ai/souvenir/internal/calendar"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
@@ -177,18 +178,16 @@ func (f activityFilter) query(z web.Zone) (souvenir.ActivityQuery, error) {
 	}
 	for _, bound := range []struct {
 		name, given string
-		into        *time.Time
-		days        int
-	}{{"since", f.Since, &q.Since, 0}, {"until", f.Until, &q.Until, 1}} {
+		begin, end  *time.Time
+	}{{"since", f.Since, &q.Since, new(time.Time)}, {"until", f.Until, new(time.Time), &q.Until}} {
 		if bound.given == "" {
 			continue
 		}
-		at, err := time.ParseInLocation(time.DateOnly, bound.given, z.Location)
-		if err != nil {
+		var err error
+		if *bound.begin, *bound.end, err = calendar.Span(bound.given, z.Location); err != nil {
 			return q, failure.Invalid(bound.name, bound.name+" is "+failure.Quote(bound.given)+
 				"; expected a day, such as 2026-03-01")
 		}
-		*bound.into = at.AddDate(0, 0, bound.days)
 	}
 	return q, nil
 }
