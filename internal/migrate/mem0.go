@@ -61,7 +61,8 @@ func (m mem0Memory) item() Item {
 		}
 	}
 	if last, _ := memory.Metadata["expiration_date"].(string); last != "" {
-		if day := textTime(last); !day.IsZero() {
+		// The day after 9999-12-31 cannot be stored: a memory that is shown until then stays valid.
+		if day := textTime(last); !day.IsZero() && day.AddDate(0, 0, 1).Year() <= 9999 {
 			memory.ValidUntil = day.AddDate(0, 0, 1)
 		}
 	}

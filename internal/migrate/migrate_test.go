@@ -356,7 +356,8 @@ func TestOutdatedMemoriesAreImportedAsNoLongerValid(t *testing.T) {
 		t.Errorf("got a version valid until %s and linked to %q, want %s and %s", before.ValidUntil, before.Related,
 			successor.CreatedAt, successor.ID)
 	}
-	list := files(t, map[string]string{"all.json": `[{"id":"x","memory":"x","expiration_date":"2020-01-31"}]`})
+	list := files(t, map[string]string{"all.json": `[{"id":"x","memory":"x","expiration_date":"2020-01-31"},
+		{"id":"y","memory":"y","expiration_date":"9999-12-31"}]`})
 	if _, err := migrate.Import(t.Context(), store, "mem0", filepath.Join(list, "all.json"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -364,6 +365,10 @@ func TestOutdatedMemoriesAreImportedAsNoLongerValid(t *testing.T) {
 	if want := time.Date(2020, 2, 1, 0, 0, 0, 0, time.UTC); err != nil || !expired.ValidUntil.Equal(want) ||
 		expired.Metadata["expiration_date"] != "2020-01-31" {
 		t.Errorf("got %+v and %v, want that it was valid until %s", expired, err, want)
+	}
+	lasting, err := store.GetMemoryByKey(t.Context(), souvenir.MemoryKey{Key: "mem0:y"})
+	if err != nil || !lasting.ValidUntil.IsZero() || lasting.Metadata["expiration_date"] != "9999-12-31" {
+		t.Errorf("got %+v and %v, want that it stays valid", lasting, err)
 	}
 }
 
