@@ -141,8 +141,8 @@ func (v Viewer) HiddenQuery(partitions string, all bool) (query string, args []a
 	if v.Begins != nil && !all {
 		add(in+` AND valid_from >= ?`, *v.Begins)
 	}
-	if v.Superseded && !all {
-		add(`SELECT m.partition_id, m.id FROM memory s JOIN memory m ON m.uid = s.supersedes ` +
+	if v.Superseded && !all { // several memories may supersede the same one
+		add(`SELECT DISTINCT m.partition_id, m.id FROM memory s JOIN memory m ON m.uid = s.supersedes ` +
 			`WHERE s.partition_id IN ` + db.Integers + ` AND s.supersedes IS NOT NULL AND ` + v.successor())
 	}
 	return strings.Join(parts, ` UNION `), args

@@ -16,6 +16,7 @@ func validities() concept {
 		{"a search as of a time finds what was known and valid then", asOfSearch},
 		{"a list as of a time has the words of then", asOfWords},
 		{"pages are full although most memories are superseded", supersededPages},
+		{"pages are full if two memories supersede the same one", supersededTwice},
 		{"contexts and graphs leave out superseded memories", supersededWhileKept},
 		{"who may not change a memory cannot supersede it", supersedesAccess},
 		{"a deletion of many covers memories that are not valid", validityBulk},
@@ -167,6 +168,24 @@ func supersededPages(f *fixture) {
 			}
 		}
 		f.equal("memories", len(seen), want)
+	}
+}
+
+func supersededTwice(f *fixture) {
+	old := f.add(souvenir.NewMemory{Content: "Anna works in Berlin"})
+	want := []string{"Anna works in Rome", "Anna teaches in Rome"}
+	for _, content := range want {
+		f.clock.Pass(time.Second)
+		f.add(souvenir.NewMemory{Content: content, Supersedes: old.ID})
+	}
+	f.equal("a list", f.contents(souvenir.MemoryList{}), want)
+	for _, q := range []souvenir.Query{{Sort: souvenir.SortCreatedAsc}, {Text: "Anna", Sort: souvenir.SortCreatedAsc}} {
+		page := f.search(q)
+		var got []string
+		for _, h := range page.Hits {
+			got = append(got, h.Content)
+		}
+		f.equal("a search", []any{got, page.Total}, []any{want, 2})
 	}
 }
 
