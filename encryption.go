@@ -223,8 +223,8 @@ func bindUserKeys(ctx context.Context, engine db.DB, place db.Keys, where string
 	return ring, err
 }
 
-// bindRecovered gives a recovered store, which has no settings, the ring of the damaged one. A store with sealed values
-// needs it.
+// bindRecovered gives a recovered store, which has no settings, the time of its last use and the ring of the damaged
+// one. A store with sealed values needs the ring.
 func bindRecovered(ctx context.Context, path string, options RecoveryOptions) error {
 	o, err := (&Options{MasterKey: options.MasterKey, UserKeys: options.UserKeys}).withDefaults()
 	if err != nil {
@@ -235,6 +235,9 @@ func bindRecovered(ctx context.Context, path string, options RecoveryOptions) er
 		return err
 	}
 	defer engine.Close()
+	if err := engine.Write(ctx, func(tx db.Tx) error { return noteLastUse(tx, o.Now().UnixMicro()) }); err != nil {
+		return wrap(err)
+	}
 	sealed, err := keyring.HasSealed(ctx, engine)
 	switch {
 	case err != nil || !sealed:

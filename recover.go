@@ -61,7 +61,8 @@ type RecoveredTable struct {
 // Rows that differ from what was stored never count as verified: the report lists them, and [Upkeep.Check] of the new
 // store reports them until they are deleted or accepted. Lost memories are restored to their newest past version, if
 // there is one. Passages, full text and vectors are rebuilt, except the caller's own vectors. Sessions and codes are
-// left out: people sign in again.
+// left out: people sign in again. If the file was last used more than two days ago, what has expired since stays for a
+// day (see [Upkeep.Purge]).
 //
 // If the path out exists, the error is ErrConflict. A file without any part of a store is ErrForeign, one of a newer
 // version ErrNewer.

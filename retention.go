@@ -272,6 +272,19 @@ func (s *shared) readDeadline(tx db.Tx) (e deadline, seen int64, err error) {
 	return deadline{at: last, ahead: ahead}, seen, nil
 }
 
+// noteLastUse records when a store without settings was last used. What has expired since, such as the trash of an old
+// file that was recovered, then stays for a day, as in a store that was not open for long.
+func noteLastUse(tx db.Tx, now int64) error {
+	var last int64
+	err := tx.QueryRow(`SELECT coalesce(max(at), 0) FROM (SELECT max(updated_at) AS at FROM memory WHERE updated_at <= ?1
+		UNION ALL SELECT max(deleted_at) FROM trash WHERE deleted_at <= ?1
+		UNION ALL SELECT max(started_at) FROM activity WHERE started_at <= ?1) newest`, now).Scan(&last)
+	if err != nil || last == 0 {
+		return err
+	}
+	return kernel.SetSetting(tx, settingClock, last)
+}
+
 // deadline returns the time up to which expired data may be deleted, and records the time for the next call.
 func (s *shared) deadline(ctx context.Context, trust bool) (e deadline, err error) {
 	note := trust

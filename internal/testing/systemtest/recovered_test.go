@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/testing/linediff"
@@ -48,6 +49,36 @@ func TestRecoverOfASoundStoreIsTheSameStore(t *testing.T) {
 		Query{Vector: []float32{3, 0, 4}, Collections: []string{"own"}, Limit: 1})
 	if err != nil || len(found.Hits) != 1 || found.Hits[0].Parts.Vector < 0.99 {
 		t.Errorf("a vector of the caller's own: %+v, %v, want no error, 1 hit and vector at least 0.99", found.Hits, err)
+	}
+}
+
+// An old file is recovered to get back what it has, so the rules must wait.
+func TestRecoverOfAnOldFileKeepsWhatIsDueSince(t *testing.T) {
+	in := emptyInFile(t).(file)
+	then := time.Now().Add(-60 * 24 * time.Hour)
+	s := openWords(t, in, Options{Now: func() time.Time { return then }})
+	mustAddCollection(t, s, NewCollection{Name: "diary"})
+	rule := Retention{After: 30 * 24 * time.Hour, Delete: true}
+	if _, err := s.UpdateCollection(t.Context(), "diary", CollectionUpdate{Retention: &rule}); err != nil {
+		t.Fatal(err)
+	}
+	due := mustAdd(t, s, NewMemory{Collection: "diary", Content: "a page of the diary"})
+	out := filepath.Join(t.TempDir(), "out.db")
+	report, err := Recover(t.Context(), in.path, out, &RecoveryOptions{Embedder: wordEmbedder("words-1")})
+	if err != nil || !report.OK {
+		t.Fatalf("got %+v, %v, want no error and OK", report, err)
+	}
+	copied := openWords(t, file{out}, Options{})
+	purged, err := copied.Upkeep().Purge(t.Context(), nil)
+	if err != nil || purged.HeldUntil.IsZero() || purged.Memories != 0 {
+		t.Errorf("a purge: got %+v, %v, want nothing deleted yet", purged, err)
+	}
+	if _, err := copied.GetMemory(t.Context(), due.ID); err != nil {
+		t.Errorf("the page of the diary: got %v, want it", err)
+	}
+	purged, err = copied.Upkeep().Purge(t.Context(), &PurgeOptions{TrustClock: true})
+	if err != nil || purged.Memories != 1 {
+		t.Errorf("a purge that trusts the clock: got %+v, %v, want the page deleted", purged, err)
 	}
 }
 
