@@ -440,6 +440,9 @@ func TestHandmadeOwnersMayBeAccountNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := byHand(
+		`{"type":"collection","owner":"anna","collection_name":"house"}`,
+		`{"type":"project","owner":"Anna","project_id":"p","project_name":"The project"}`,
+		`{"type":"former_name","owner":"anna","project_id":"p","name":"The plan"}`,
 		`{"type":"memory","id":"m1","owner":"anna","project_owner":"ANNA","content":"hers","metadata":{"project_id":"p"}}`,
 		`{"type":"memory","id":"m2","owner":"`+anna.ID+`","content":"hers, too","metadata":{"related_memory_ids":["m1"]}}`,
 		`{"type":"memory","owner":"anna","content":"hers without an id","metadata":{"related_memory_ids":["m2"]}}`,
@@ -448,6 +451,11 @@ func TestHandmadeOwnersMayBeAccountNames(t *testing.T) {
 	again := imported(t, s, []byte(lines), ImportOptions{})
 	if n := again.Counts["memory"]; n.Unchanged != 4 || len(again.Conflicts) > 0 {
 		t.Errorf("the same again: %+v, want unchanged 4 and no conflicts", again)
+	}
+	for _, kind := range []string{"collection", "project", "former_name"} {
+		if n := again.Counts[kind]; n.Unchanged != 1 {
+			t.Errorf("the same again: %s %+v, want unchanged 1", kind, n)
+		}
 	}
 	view := s.As(Access{User: anna.ID})
 	found, err := view.Search(t.Context(), Query{})

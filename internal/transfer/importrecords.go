@@ -334,6 +334,13 @@ func (item *recordItem) apply(t *importTx) error {
 			values[i] = t.now
 		}
 	}
+	if slices.Contains([]string{KindCollection, KindProject, kindFormerName}, item.kind) {
+		owner, err := idOfOwner(t.tx, t.namespace, fmt.Sprint(values[0]))
+		if err != nil {
+			return err
+		}
+		values[0] = owner
+	}
 	if t.namespace != "" && item.serves(values) {
 		t.conflict(item.line(), item.kind, item.Named(item.values), "only the default namespace has it, for the server")
 		return nil
