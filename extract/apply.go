@@ -164,6 +164,8 @@ func (s scope) apply(ctx context.Context, c change, target souvenir.Memory) (App
 	learned := map[string]any{"conversation": c.conversation, "reason": c.Reason}
 	if c.Confidence > 0 {
 		learned["confidence"] = c.Confidence
+	} else if c.Action == Update {
+		learned["confidence"] = nil // that of an earlier proposal goes
 	}
 	metadata := map[string]any{"learned": learned}
 	switch c.Action {

@@ -32,7 +32,7 @@ type Consolidator interface {
 // and makes the proposals. Otherwise Consolidate proposes to forget all but the most complete of near duplicates, and
 // the older of two memories that differ in a word at the end or in a negation.
 //
-// It does not repeat a proposal that waits for review, or that was refused for memories unchanged since, nor ask the
+// It does not repeat a proposal that waits for review, or was refused, while the memory has the same text, nor ask the
 // model again about a group it left alone. A call handles up to 200 groups; More reports that there may be others.
 func (l *Learner) Consolidate(ctx context.Context) (Report, error) {
 	var r Report
@@ -84,7 +84,7 @@ type group struct {
 func (g group) mark() string {
 	states := make([]string, len(g.memories))
 	for i, m := range g.memories {
-		states[i] = state(m)
+		states[i] = fmt.Sprintf("%s/%d", m.ID, m.Revision)
 	}
 	slices.Sort(states)
 	sum := sha256.Sum256([]byte(strings.Join(states, " ")))
@@ -153,8 +153,8 @@ func (r *run) groups(ctx context.Context) ([]group, error) {
 	return all, find(some)
 }
 
-// state identifies the current state of a memory.
-func state(m souvenir.Memory) string { return fmt.Sprintf("%s/%d", m.ID, m.Revision) }
+// state identifies a memory with its text. Other changes, such as of a tag, do not matter.
+func state(m souvenir.Memory) string { return m.ID + "/" + digest(m.Content) }
 
 // offered returns the states of the memories that proposals wait for, or were refused for; and the marks of the groups
 // that a model left alone.
@@ -173,7 +173,7 @@ func (r *run) offered(ctx context.Context) (states, left map[string]bool, err er
 		}
 		m.State = ""
 		if _, c, err := r.scope.read(m); err == nil {
-			states[state(souvenir.Memory{ID: c.Target, Revision: c.revision})] = true
+			states[c.Target+"/"+c.was] = true
 		}
 	}
 	return states, left, nil
@@ -268,7 +268,7 @@ func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if len(x.Proposals) == 0 {
+	if !slices.ContainsFunc(x.Proposals, func(p Proposal) bool { return p.Action != None }) {
 		return nil, false, r.leave(ctx, g)
 	}
 	var allowed []Proposal
@@ -355,8 +355,11 @@ func (r *run) offer(ctx context.Context, g group, proposals []Proposal) error {
 	if errors.Is(err, errGone) { // the next call tries the group again
 		return nil
 	}
+	if err != nil {
+		return err
+	}
 	r.report.Kept = append(r.report.Kept, kept...)
-	return err
+	return nil
 }
 
 //go:embed consolidate.txt

@@ -1,6 +1,7 @@
 package extract_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -114,5 +115,56 @@ func TestAModelProposesChangesToAGroup(t *testing.T) {
 	}
 	if _, err := store.GetMemory(t.Context(), ids[1]); !errors.Is(err, souvenir.ErrNotFound) {
 		t.Errorf("got the error %v, want ErrNotFound", err)
+	}
+}
+
+// weekly are two texts that say the same.
+var weekly = []string{"The deployment runs every Thursday at noon.", "The deployment runs each Thursday at noon."}
+
+func TestATagOfAMemoryMakesNoSecondProposalAboutIt(t *testing.T) {
+	store := open(t)
+	ids := remember(t, store, weekly...)
+	l := learner(t, store, extract.Options{})
+	tagged := func(tag string) {
+		t.Helper()
+		for _, id := range ids {
+			if _, err := store.UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{Tags: &[]string{tag}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	first := consolidate(t, l)
+	tagged("a")
+	if r := consolidate(t, l); len(first.Kept) != 1 || len(r.Kept) != 0 || len(waiting(t, store)) != 1 {
+		t.Errorf("while one waits: got %+v, want no further proposal", r)
+	}
+	if err := l.Refuse(t.Context(), first.Kept[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	tagged("b")
+	if r := consolidate(t, l); len(r.Kept) != 0 {
+		t.Errorf("after one was refused: got %+v, want no further proposal", r)
+	}
+}
+
+func TestAReportHasNoProposalsThatWereNotStored(t *testing.T) {
+	left := 1
+	store, err := souvenir.Open(t.Context(), ":memory:", &souvenir.Options{Hooks: []souvenir.Hooks{{
+		BeforeStore: func(_ context.Context, _ souvenir.Operation, m *souvenir.NewMemory) error {
+			if strings.Contains(m.EventType, "proposal") {
+				if left--; left < 0 {
+					return errors.New("enough")
+				}
+			}
+			return nil
+		}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	remember(t, store, append(weekly, "The deployment runs every Thursday at noon!")...)
+	r, err := learner(t, store, extract.Options{}).Consolidate(t.Context())
+	if !errors.Is(err, souvenir.ErrForbidden) || len(r.Kept) != 0 || len(waiting(t, store)) != 0 {
+		t.Errorf("got %+v and the error %v, want ErrForbidden and no proposal", r, err)
 	}
 }

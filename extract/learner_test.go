@@ -156,7 +156,7 @@ func TestLearnedMemoriesAreUpdatedSupersededAndForgotten(t *testing.T) {
 	place := souvenir.ConversationPlace{}
 	say(t, store, place, "I work in Kiel.")
 	first := learn(t, learner(t, store, extract.Options{Extractor: propose(extract.Proposal{Action: extract.Add,
-		Content: "Anna works in Kiel."})})).Applied[0].Memory
+		Content: "Anna works in Kiel.", Confidence: 0.9})})).Applied[0].Memory
 	step := func(p extract.Proposal, said string) extract.Report {
 		t.Helper()
 		say(t, store, place, said)
@@ -166,6 +166,9 @@ func TestLearnedMemoriesAreUpdatedSupersededAndForgotten(t *testing.T) {
 		"My sister lives here, too.")
 	if len(r.Applied) != 1 || r.Applied[0].Proposal.Action != extract.Update || r.Applied[0].Memory != first {
 		t.Errorf("got %+v, want an addition that updates %s", r, first)
+	}
+	if m, err := store.GetMemory(t.Context(), first); err != nil || strings.Contains(fmt.Sprint(m.Metadata), "0.9") {
+		t.Errorf("got the metadata %v, %v, want none of the earlier confidence", m.Metadata, err)
 	}
 	r = step(extract.Proposal{Action: extract.Supersede, Target: first, Content: "Anna works in Bremen."},
 		"I moved from Kiel to Bremen.")
