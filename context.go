@@ -491,7 +491,8 @@ type contextMemoryJSON struct {
 // asPiece returns the memory as it is fitted into a budget.
 func asPiece(m *ContextMemory) budget.Piece {
 	return budget.PieceOf(m, &m.Content, &m.Truncated, func() {
-		m.Memory = Memory{ID: m.ID, Content: m.Content, EventType: m.EventType, RuleType: m.RuleType, SharedBy: m.SharedBy}
+		m.Memory = Memory{ID: m.ID, Content: m.Content, EventType: m.EventType, RuleType: m.RuleType,
+			Classification: m.Classification, SharedBy: m.SharedBy} // a don't must not read as a do
 	})
 }
 

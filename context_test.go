@@ -181,6 +181,25 @@ func TestBudgetsBoundContextsOfAnyMemories(t *testing.T) {
 	}
 }
 
+func TestLongMetadataOfADontLeaveRoomForTheOthers(t *testing.T) {
+	s := openWords(t, "", Options{})
+	for _, m := range []NewMemory{{Content: "Tea is oolong."}, {Content: "Ask first.", Classification: ClassDo},
+		{Content: "Ship on Fridays.", Classification: ClassDont, Importance: ImportanceCritical,
+			Metadata: map[string]any{"notes": strings.Repeat("x", 20_000)}}} {
+		if _, err := s.AddMemory(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := s.GetContext(t.Context(), ContextQuery{TokenBudget: 1000})
+	if err != nil || len(c.GeneralDoDont) != 2 || len(c.Related) != 1 {
+		t.Fatalf("got %+v, %v, want the do, the don't and the related memory", c, err)
+	}
+	if dont := c.GeneralDoDont[0]; dont.Content != "Ship on Fridays." || dont.Classification != ClassDont ||
+		!dont.Truncated || dont.Metadata != nil {
+		t.Errorf("got %+v, want the text and that it is a don't, without the metadata, marked as truncated", dont)
+	}
+}
+
 func TestExceededBudgetsGiveAWarning(t *testing.T) {
 	c := Context{Identity: &ContextMemory{Memory: Memory{ID: "i", Content: strings.Repeat("x", 5000)}},
 		Warnings: []string{strings.Repeat("w", 4000)}}

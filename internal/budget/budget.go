@@ -133,6 +133,7 @@ func FitList[T any](list []T, room int, piece func(*T) Piece) (kept []T, left, r
 		if Size(m) > room {
 			bare := m
 			piece(&bare).Cut("")
+			piece(&bare).Strip()
 			if room-Size(bare) < MinShown {
 				return kept, len(list) - i, 0
 			}
