@@ -1,12 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/failure"
@@ -104,8 +106,12 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 			return nil, err
 		}
 	}
+	kind, err := contentType(f, content)
+	if err != nil {
+		return nil, err
+	}
 	h := w.Header()
-	h.Set("Content-Type", f.MIMEType)
+	h.Set("Content-Type", kind)
 	h.Set("Content-Disposition", disposition(f))
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 	h.Set("Cache-Control", "private, no-cache") // cached by the client only, and revalidated before each use
@@ -113,6 +119,25 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 	watched := &watchedContent{content: content}
 	http.ServeContent(&contentWriter{ResponseWriter: w, server: s, request: r, size: f.Size}, r, "", f.CreatedAt, watched)
 	return nil, watched.failed
+}
+
+// contentType returns the type of a file. A text in UTF-8 whose type names no encoding gets it: otherwise browsers, and
+// many clients, would read it in a Western one.
+func contentType(f souvenir.File, content *souvenir.FileReader) (string, error) {
+	kind, parameters, err := mime.ParseMediaType(f.MIMEType)
+	if err != nil || !strings.HasPrefix(kind, "text/") || parameters["charset"] != "" || f.Size == 0 {
+		return f.MIMEType, nil //nolint:nilerr // a type that cannot be parsed stays as it is
+	}
+	head := make([]byte, min(f.Size, 4096))
+	if _, err := content.ReadAt(head, 0); err != nil {
+		return "", err
+	}
+	valid := bytes.ToValidUTF8(head, nil)
+	rest := len(head) - len(valid) // a character that continues behind the head, if it is at its end
+	if rest > 0 && (rest >= utf8.UTFMax || int64(len(head)) == f.Size || !bytes.HasPrefix(head, valid)) {
+		return f.MIMEType, nil
+	}
+	return f.MIMEType + "; charset=utf-8", nil
 }
 
 // withRange returns the headers of a request with a range in the form that [http.ServeContent] reads, or without one

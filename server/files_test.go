@@ -326,8 +326,12 @@ func TestDownloadsAreSafe(t *testing.T) {
 				t.Errorf("other bytes: %q, want %v", a.Body, c.content)
 			}
 			sum := sha256.Sum256([]byte(c.content))
+			kind := f.MIMEType
+			if strings.HasPrefix(kind, "text/") && !strings.Contains(kind, "charset") {
+				kind += "; charset=utf-8"
+			}
 			for name, value := range map[string]string{
-				"Content-Type": f.MIMEType, "Content-Disposition": c.disposition, "ETag": `"` + hex.EncodeToString(sum[:]) + `"`,
+				"Content-Type": kind, "Content-Disposition": c.disposition, "ETag": `"` + hex.EncodeToString(sum[:]) + `"`,
 				"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache",
 			} {
 				if got := a.Header.Get(name); got != value {
@@ -338,6 +342,30 @@ func TestDownloadsAreSafe(t *testing.T) {
 				t.Errorf("Content-Security-Policy is %q, want in it \"sandbox\"", a.Header.Get("Content-Security-Policy"))
 			}
 		})
+	}
+}
+
+func TestDownloadsNameTheEncodingOfTexts(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	for _, c := range []struct{ name, kind, content, want string }{
+		{"Chinese", "text/plain", "乌龙茶", "text/plain; charset=utf-8"},
+		{"a character across the end of the examined part", "text/plain", strings.Repeat("x", 4095) + "é乌",
+			"text/plain; charset=utf-8"},
+		{"Markdown", "text/markdown", "# Grüße", "text/markdown; charset=utf-8"},
+		{"a Western encoding", "text/plain", "caf\xe9", "text/plain"},
+		{"a Western encoding in the middle", "text/plain", "caf\xe9 au lait", "text/plain"},
+		{"an encoding that is named", "text/plain; charset=gb18030", "\xce\xda", "text/plain; charset=gb18030"},
+		{"no text", "", "\x89PNG\r\n\x1a\n", "image/png"},
+		{"nothing", "text/plain", "", "text/plain"},
+	} {
+		f := uploadedFile(upload(w, servertest.Owner, servertest.Part{Name: "file", Filename: "x.txt", Kind: c.kind,
+			Value: c.content}))
+		for _, method := range []string{"GET", "HEAD"} {
+			a := w.Do(servertest.Owner, method, "/api/files/"+f.ID, "").Expect(http.StatusOK)
+			if got := a.Header.Get("Content-Type"); got != c.want {
+				t.Errorf("%s, %s: Content-Type is %q, want %q", c.name, method, got, c.want)
+			}
+		}
 	}
 }
 
