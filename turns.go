@@ -16,6 +16,7 @@ import (
 	"github.com/souvenir-ai/souvenir/internal/recency"
 	"github.com/souvenir-ai/souvenir/internal/trash"
 	"github.com/souvenir-ai/souvenir/internal/turns"
+	"github.com/souvenir-ai/souvenir/internal/valid"
 	"github.com/souvenir-ai/souvenir/internal/writing"
 )
 
@@ -146,6 +147,9 @@ func (c *Conversation) draft(ctx context.Context, o *operation, t Turn) (kernel.
 	if len(t.Key) > MaxTurnKey {
 		return kernel.Draft{}, newError(KindTooLarge, "key", "{} has %d bytes; at most %d are allowed", len(t.Key),
 			MaxTurnKey)
+	}
+	if err := valid.Text("key", t.Key); err != nil { // below it is part of a longer one
+		return kernel.Draft{}, err
 	}
 	content, metadata, err := t.message().Store(c.key)
 	if err != nil {

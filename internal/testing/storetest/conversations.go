@@ -502,7 +502,11 @@ func talkRefusals(f *fixture) {
 			f.Errorf("got the error %q, want one that begins with \"add[1].\"", err)
 		}
 	}
-	_, err := c.Append(f.ctx, make([]souvenir.Turn, souvenir.MaxTurns+1)...)
+	_, err := c.Append(f.ctx, souvenir.Turn{Content: "x", Key: "a\x00"})
+	if err == nil || !strings.Contains(err.Error(), "at offset 1,") {
+		f.Errorf("a key with U+0000: got the error %v, want one with \"at offset 1,\"", err)
+	}
+	_, err = c.Append(f.ctx, make([]souvenir.Turn, souvenir.MaxTurns+1)...)
 	f.failsAt("too many", err, souvenir.ErrTooLarge, "turns")
 	_, err = f.store.Conversation("k", souvenir.ConversationPlace{}, souvenir.ConversationPlace{}).Info(f.ctx)
 	f.failsAt("two places", err, souvenir.ErrInvalid, "in")
