@@ -181,7 +181,8 @@ func (r *run) offered(ctx context.Context) (states, left map[string]bool, err er
 
 const markKey = "left_alone"
 
-// leave records, hidden like a refused proposal, that the model has nothing to propose for a group.
+// leave records, hidden like a refused proposal, that the model has nothing to propose for a group, or nothing that is
+// allowed.
 func (r *run) leave(ctx context.Context, g group) error {
 	if r.options.DryRun {
 		return nil
@@ -268,9 +269,6 @@ func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if !slices.ContainsFunc(x.Proposals, func(p Proposal) bool { return p.Action != None }) {
-		return nil, false, r.leave(ctx, g)
-	}
 	var allowed []Proposal
 	changed, forgotten := map[string]bool{}, 0
 	for _, p := range x.Proposals {
@@ -278,10 +276,13 @@ func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 			continue
 		}
 		why := p.fault()
+		at := slices.IndexFunc(g.memories, func(m souvenir.Memory) bool { return m.ID == p.Target })
 		switch {
 		case why != "":
-		case !slices.ContainsFunc(g.memories, func(m souvenir.Memory) bool { return m.ID == p.Target }):
+		case at < 0:
 			why = "it names a memory that was not shown"
+		case p.Action == Forget && g.memories[at].Supersedes != "":
+			why = "the memory that it superseded would be valid again"
 		case changed[p.Target]:
 			why = "another proposal changes the same memory"
 		case p.Action == Forget && forgotten == len(g.memories)-1:
@@ -297,10 +298,14 @@ func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 		p.Sources, p.Reason = nil, cut(cleaned(p.Reason), MaxReason)
 		allowed = append(allowed, p)
 	}
+	if len(allowed) == 0 {
+		return nil, false, r.leave(ctx, g)
+	}
 	return allowed, false, nil
 }
 
-// bySimilarity proposes to keep the most complete of memories that say the same, or the latest of a contradiction.
+// bySimilarity proposes to keep the most complete of memories that say the same, or the latest of a contradiction. It
+// keeps all that supersede another memory, which would be valid again.
 func (g group) bySimilarity() []Proposal {
 	stays, why := g.memories[len(g.memories)-1], "it may contradict the later memory"
 	if !g.contradiction {
@@ -313,7 +318,7 @@ func (g group) bySimilarity() []Proposal {
 	}
 	var all []Proposal
 	for _, m := range g.memories {
-		if m.ID != stays.ID {
+		if m.ID != stays.ID && m.Supersedes == "" {
 			all = append(all, Proposal{Action: Forget, Target: m.ID,
 				Reason: fmt.Sprintf("%s %s: %s", why, stays.ID, cut(stays.Content, MaxReason/2))})
 		}

@@ -168,3 +168,27 @@ func TestAReportHasNoProposalsThatWereNotStored(t *testing.T) {
 		t.Errorf("got %+v and the error %v, want ErrForbidden and no proposal", r, err)
 	}
 }
+
+func TestConsolidationMakesNothingOutdatedValidAgain(t *testing.T) {
+	store := open(t)
+	ids := remember(t, store, "Anna works in Kiel.", "The lake is deep.")
+	for i, content := range []string{"Anna works in Bremen.", "The lake is very deep in the middle."} {
+		m, err := store.AddMemory(t.Context(), souvenir.NewMemory{Content: content, Supersedes: ids[i]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[i] = m.ID
+	}
+	remember(t, store, "Anna works in Oslo.")
+	if r := consolidate(t, learner(t, store, extract.Options{})); len(r.Kept) != 0 {
+		t.Errorf("by similarity: got %+v, want no proposal to forget Bremen, since Kiel would be valid again", r.Kept)
+	}
+	m := newModel(t, func(d document) any { return []proposal{{"forget", "", 1, []int{}, "She moved.", 0.9}} })
+	l := learner(t, store, extract.Options{Extractor: m.chat(t)})
+	if r := consolidate(t, l); len(r.Kept) != 0 || len(r.Refused) != 1 || r.Refused[0].Proposal.Target != ids[0] {
+		t.Errorf("by a model: got %+v, want its proposal about Bremen refused", r)
+	}
+	if consolidate(t, l); m.count() != 1 {
+		t.Errorf("again: got %d requests, want 1", m.count())
+	}
+}
