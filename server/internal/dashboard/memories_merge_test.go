@@ -158,6 +158,34 @@ func TestInvalidMerges(t *testing.T) {
 		"revision": {"1", "1"}, "keep": {w.Memory}}).Expect(http.StatusForbidden, "Nothing was changed", "read-only")
 }
 
+func TestAMergeMakesNothingOutdatedValidAgain(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	first, second, _ := alike(w)
+	outdated := fill(w, servertest.Owner, souvenir.NewMemory{Content: "The lake is deep."},
+		souvenir.NewMemory{Content: "Anna works in Kiel."})
+	newer := fill(w, servertest.Owner, souvenir.NewMemory{Content: "The lake is very deep.", Supersedes: outdated[0]},
+		souvenir.NewMemory{Content: "Anna works in Bremen.", Supersedes: outdated[1]})
+	olivia := w.SignedIn(servertest.Owner)
+	send := func(keep string, ids ...string) *servertest.Page {
+		p := olivia.Get("/memories/merge?" + url.Values{"id": ids}.Encode())
+		fields := url.Values{"csrf": {p.Hidden().Get("csrf")}, "id": ids, "keep": {keep}, "content": {""}}
+		for range ids {
+			fields.Add("revision", "1")
+		}
+		return olivia.Post("/memories/merge", fields)
+	}
+	send(first, first, newer[0]).Expect(http.StatusBadRequest, "B replaces an outdated memory", "keep B")
+	send(newer[0], newer[0], newer[1]).Expect(http.StatusBadRequest, "A and B each replace an outdated memory")
+	send(newer[0], first, newer[0]).Expect(http.StatusSeeOther)
+	send(second, second, newer[1], outdated[1]).Expect(http.StatusSeeOther)
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	for m, err := range view.Memories(t.Context(), souvenir.MemoryList{}) {
+		if err != nil || slices.Contains(outdated, m.ID) {
+			t.Errorf("got %q, %v, want no outdated memory", m.Content, err)
+		}
+	}
+}
+
 func TestNewAndEditAreOneForm(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	olivia := w.SignedIn(servertest.Owner)

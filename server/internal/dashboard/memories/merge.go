@@ -191,6 +191,13 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 		return again(http.StatusBadRequest, "keep is "+failure.Quote(values.Get("keep"))+
 			"; choose which memory to keep")
 	}
+	problem, err := revives(r.Context(), c.Store, data.Memories, keep)
+	if err != nil {
+		return nil, err
+	}
+	if problem != "" {
+		return again(http.StatusBadRequest, problem)
+	}
 	done := merge{store: c.Store}
 	ctx := context.WithoutCancel(
 		r.Context()) // a client that disconnects must not leave half a merge, which could not be undone
@@ -208,6 +215,36 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 		Text: web.Count(len(ids), "memory") + " merged. The result has the tags, metadata, links and files of all.",
 		Path: mergeAddress(ids), Back: done.takeBack, Bytes: done.bytes(),
 	}), nil
+}
+
+// revives says why a merge would make an outdated memory valid again, by deleting the one that supersedes it; empty: it
+// would not.
+func revives(ctx context.Context, store *souvenir.Store, all []mergeChoice, keep int) (string, error) {
+	var needed []string
+	for _, m := range all {
+		merged := func(other mergeChoice) bool { return other.ID == m.Supersedes }
+		if m.Supersedes == "" || slices.ContainsFunc(all, merged) {
+			continue
+		}
+		old, err := store.GetMemory(ctx, m.Supersedes)
+		if errors.Is(err, souvenir.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		if old.SupersededBy == m.ID {
+			needed = append(needed, m.Letter)
+		}
+	}
+	switch {
+	case len(needed) == 0 || len(needed) == 1 && needed[0] == all[keep].Letter:
+		return "", nil
+	case len(needed) == 1:
+		return needed[0] + " replaces an outdated memory, which would become valid again; keep " + needed[0], nil
+	}
+	return strings.Join(needed, " and ") + " each replace an outdated memory, which would become valid again; merge " +
+		"one of them at a time", nil
 }
 
 // merge records a merge, and how to undo it.
