@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 )
 
 // Log holds calls that wait to be written. A call must not wait for the commit of its own log entry, so entries are
@@ -162,6 +163,8 @@ func (l *Log[T]) run() {
 
 // Flush returns once all calls that were added before it are written, those of a batch that is being written included.
 func (l *Log[T]) Flush(ctx context.Context) error {
+	// One that writes must never wait for a place that others hold, who wait here for it.
+	defer fairqueue.Pause(ctx)()
 	select {
 	case <-l.writing:
 		defer func() { l.writing <- struct{}{} }()

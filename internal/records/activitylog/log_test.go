@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/records/activitylog"
 )
 
@@ -153,4 +154,34 @@ func TestCallsOfAClosedStoreAreNotKept(t *testing.T) {
 	if err := l.Flush(t.Context()); !errors.Is(err, db.ErrClosed) || l.Waiting() != 0 {
 		t.Errorf("%v; %d calls wait, want 0", err, l.Waiting())
 	}
+}
+
+func TestCallsThatFlushAtOnceDoNotWaitForEachOthersPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := activitylog.New(func(ctx context.Context, _ []int, _ int) error { // as a store writes
+			defer fairqueue.Pause(ctx)()
+			time.Sleep(time.Second)
+			return ctx.Err()
+		}, slog.New(slog.DiscardHandler))
+		queue := fairqueue.New(fairqueue.Limits{Running: 1, RunningPerUser: 1, Begun: 9, BegunPerUser: 9, Waiting: 9,
+			WaitingPerUser: 9, Patience: time.Minute})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		fill(t, l, 0, 2)
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() {
+				ticket := queue.Ticket()
+				if err := ticket.Enter(ctx, "anna"); err != nil {
+					t.Errorf("got %v, want a place", err)
+				}
+				defer ticket.Leave()
+				if err := l.Flush(fairqueue.With(ctx, ticket)); err != nil {
+					t.Errorf("got %v, want the calls written", err)
+				}
+			})
+		}
+		calls.Wait()
+		l.Stop()
+	})
 }
