@@ -2,6 +2,7 @@ package dashboard_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -347,6 +348,31 @@ func TestTheFirstTaskMakesTheTodo(t *testing.T) {
 	olivia := w.SignedIn(servertest.Owner)
 	olivia.Submit(olivia.Get(shop(w)+"/todo"), shop(w)+"/todo/add", url.Values{"task": {"open at nine"}})
 	olivia.Get(shop(w)+"/todo").Expect(http.StatusOK, "T1</b> open at nine", "<b>0</b> of 1 task done")
+}
+
+func TestManyAddTheFirstTaskAtOnce(t *testing.T) {
+	w := servertest.New(t, server.Options{})
+	olivia := w.SignedIn(servertest.Owner)
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	csrf := olivia.Get(shop(w) + "/todo").Hidden().Get("csrf")
+	for round := range 5 {
+		if err := view.DeleteRule(t.Context(), souvenir.ProjectRef{ID: "shop"}, souvenir.RuleTodo); err != nil &&
+			!errors.Is(err, souvenir.ErrNotFound) {
+			t.Fatal(err)
+		}
+		const many = 6
+		var all sync.WaitGroup
+		for n := range many {
+			all.Go(func() {
+				olivia.Post(shop(w)+"/todo/add", url.Values{"task": {fmt.Sprint("task ", n)}, "csrf": {csrf}}).Expect(
+					http.StatusSeeOther)
+			})
+		}
+		all.Wait()
+		if got := todoOf(t, view); len(got.Document.Tasks) != many {
+			t.Errorf("round %d: got %q, want %d tasks", round, got.Content, many)
+		}
+	}
 }
 
 func TestTasksAreOrdered(t *testing.T) {

@@ -126,6 +126,25 @@ func (t projectText) save(ctx context.Context, store *souvenir.Store, ref souven
 	return stored.Memory, err
 }
 
+// ifNew runs save in a transaction that begins with a missing text; if others have stored it by now, the error is
+// ErrConflict. For a present text, whose revision save expects, it only runs save.
+func (t projectText) ifNew(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef, revision int,
+	save func(context.Context) error) error {
+	if revision > 0 {
+		return save(ctx)
+	}
+	return store.Transaction(ctx, func(ctx context.Context) error {
+		now, err := t.load(ctx, store, ref)
+		if err == nil && now.Revision > 0 {
+			err = &souvenir.Error{Kind: souvenir.KindConflict, Message: "someone else has just stored " + t.Title}
+		}
+		if err != nil {
+			return err
+		}
+		return save(ctx)
+	})
+}
+
 // putBack restores a memory's former content, unless it has changed since.
 func putBack(ctx context.Context, store *souvenir.Store, before textState, after souvenir.Memory) error {
 	var err error
@@ -270,7 +289,11 @@ func (s *Service) saveText(w http.ResponseWriter, r *http.Request, c request.Cal
 	case p.Base != before.digest(): // in a to-do others may have changed another section: no conflict
 		return p.conflict(before), nil
 	}
-	after, err := p.save(r.Context(), c.Store, ref, typed, before)
+	var after souvenir.Memory
+	err = p.ifNew(r.Context(), c.Store, ref, before.Revision, func(ctx context.Context) (err error) {
+		after, err = p.save(ctx, c.Store, ref, typed, before)
+		return err
+	})
 	switch {
 	case errors.Is(err, souvenir.ErrConflict):
 		now, failed := p.load(r.Context(), c.Store, ref)

@@ -168,8 +168,12 @@ func rewrite(ctx context.Context, store *souvenir.Store, ref souvenir.ProjectRef
 		if err != nil || content == todo.Content {
 			return todo, notice, err
 		}
-		stored, err := store.SetTodo(ctx,
-			souvenir.NewTodo{ProjectID: ref.ID, Content: content, ExpectedRevision: todo.Revision})
+		var stored souvenir.StoredTodo
+		err = projectTexts[textTodo].ifNew(ctx, store, ref, todo.Revision, func(ctx context.Context) (err error) {
+			stored, err = store.SetTodo(ctx,
+				souvenir.NewTodo{ProjectID: ref.ID, Content: content, ExpectedRevision: todo.Revision})
+			return err
+		})
 		if errors.Is(err, souvenir.ErrConflict) && try < tries {
 			continue
 		}
