@@ -32,7 +32,7 @@ func TestKeptCountsOfCallsAgreeWithTheRows(t *testing.T) {
 		}
 		recordCalls(t, s, calls...)
 		checkCounts(t, s, users[0], fmt.Sprint("before round ", round))
-		if round%4 == 3 && len(calls) > 0 { // then only some calls of a quarter of an hour are too old
+		if round%4 == 3 && len(calls) > 0 { // then only some calls of a day are too old
 			clock.Pass(calls[random.IntN(len(calls))].StartedAt.Add(keep).Sub(clock.Now()))
 		}
 		err := s.db.Write(t.Context(), func(tx db.Tx) error {

@@ -250,7 +250,7 @@ func (s *Store) countClients(tx db.Tx, o *Overview) error {
 	if s.access.Projects != nil {
 		return nil
 	}
-	spans, err := s.counts.Of(tx, s.activityCaller())
+	spans, err := s.counts.Of(tx, s.activityCaller(), nil)
 	for i, n := range spans {
 		if i == 0 || n.Client != spans[i-1].Client {
 			o.Clients = append(o.Clients, ClientCount{Name: n.Client})
@@ -324,14 +324,19 @@ func (h *Insights) CallDays(ctx context.Context, q CallDaysQuery) (_ []CallDay, 
 		return nil, err
 	}
 	s.flushActivity(ctx)
-	days := calendar.DaysUntil(s.clock().In(cmp.Or(q.Location, time.UTC)), q.Days)
+	days := calendar.DaysUntil(s.clock().In(cmp.Or(q.Location, time.UTC)), maxOverviewDays)
+	bounds := []int64{days[0].Begin}
+	for _, d := range days {
+		bounds = append(bounds, d.End)
+	}
+	days = days[maxOverviewDays-q.Days:]
 	var counts []CallDay
 	err = s.read(ctx, func(tx db.Tx, _ viewer) error {
 		counts = make([]CallDay, len(days))
 		for i, d := range days {
 			counts[i].Day = d.Name
 		}
-		spans, err := s.counts.Of(tx, s.activityCaller())
+		spans, err := s.counts.Of(tx, s.activityCaller(), bounds)
 		countCalls(spans, days, counts)
 		return err
 	})

@@ -17,11 +17,14 @@ type tally struct {
 	counts map[string]int
 }
 
+// typed selects the memories with an event type in a partition, which follows.
+const typed = ` FROM memory ` + db.ByEvent + ` WHERE event_type IS NOT NULL AND partition_id = `
+
 const mostTallied = 1 << 20 // bytes of all that Tallies keeps
 
 // EventTypes returns how many memories of some partitions, a [db.List], have each event type; those without one are not
-// counted. Alive is a further condition on the table memory. It counts along an index, partition by partition, to avoid
-// a sort.
+// counted. Alive is a further condition on the table memory. It counts along an index, a type of a partition at a time:
+// that takes a third of a GROUP BY.
 func (t *Tallies) EventTypes(tx db.Tx, partitions, alive string) (map[string]int, error) {
 	now, err := tx.Changes().Mark()
 	if err != nil {
@@ -36,11 +39,15 @@ func (t *Tallies) EventTypes(tx db.Tx, partitions, alive string) (map[string]int
 		var name string
 		var n int
 		err := row.Scan(&name, &n)
-		counts[name] += n
+		if n > 0 {
+			counts[name] += n
+		}
 		return err
-	}, `SELECT event_type, count(*) FROM memory `+db.ByEvent+` WHERE event_type IS NOT NULL AND partition_id IN `+
-		db.Integers+alive+`
-		GROUP BY partition_id, event_type`, partitions)
+	}, `WITH RECURSIVE used (place, type) AS (
+		SELECT l.value, (SELECT min(event_type)`+typed+`l.value) FROM `+db.Numbered1+` l UNION ALL
+		SELECT place, (SELECT min(event_type)`+typed+`place AND event_type > type) FROM used WHERE type IS NOT NULL)
+		SELECT type, (SELECT count(*)`+typed+`place AND event_type = type`+alive+`) FROM used WHERE type IS NOT NULL`,
+		partitions)
 	if err != nil || tx.Writable() { // what a transaction writes may be undone
 		return counts, err
 	}
