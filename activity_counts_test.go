@@ -54,6 +54,43 @@ func TestKeptCountsOfCallsAgreeWithTheRows(t *testing.T) {
 	}
 }
 
+// With many calls that were not counted yet, an overview may have only the names of clients.
+func TestOverviewsNameClientsWithoutCounting(t *testing.T) {
+	s := openWords(t, "", Options{})
+	at := time.Now().Truncate(time.Second).UTC()
+	for i, client := range []string{"cursor/1.4", "claude-code/2.0.14", "claude-code/2.0.14"} {
+		recordCalls(t, s, NewActivity{Client: client, Tool: "memory", StartedAt: at.Add(-time.Duration(i) * time.Second)})
+	}
+	clients := func() []ClientCount {
+		o, err := s.Insights().Overview(t.Context(), OverviewQuery{ClientNames: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.Clients
+	}
+	counted := []ClientCount{{"claude-code/2.0.14", 2, at.Add(-time.Second)}, {"cursor/1.4", 1, at}}
+	if got := clients(); !reflect.DeepEqual(got, counted) {
+		t.Errorf("of few calls: got %+v, want %+v", got, counted)
+	}
+	err := s.db.Write(t.Context(), func(tx db.Tx) error {
+		_, err := tx.Exec(`UPDATE activity SET id = 20000 WHERE client = 'cursor/1.4'`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := clients(), []ClientCount{{Name: counted[0].Name}, {Name: counted[1].Name}}; !reflect.DeepEqual(got,
+		want) {
+		t.Errorf("of many calls: got %+v, want %+v", got, want)
+	}
+	if _, err := s.Insights().CallDays(t.Context(), CallDaysQuery{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := clients(); !reflect.DeepEqual(got, counted) {
+		t.Errorf("after they were counted: got %+v, want %+v", got, counted)
+	}
+}
+
 func randomCall(random *rand.Rand, user string, now time.Time, keep time.Duration) NewActivity {
 	clients := []string{"claude-code/2.0.14", "cursor/1.4", "Cursor/1.4", "ä/1", ""}
 	ago := time.Duration(random.IntN(4))*keep/8 + time.Duration(random.Int64N(int64(time.Hour)))

@@ -54,6 +54,9 @@ func SetProviderClock(s *Server, now func() time.Time) { s.signin.SetProviderClo
 // ForgetProvider makes a server read its provider's metadata again at the next sign-in.
 func ForgetProvider(s *Server) { s.signin.ForgetProvider() }
 
+// SetLateFrom sets from how many memories on their index is loaded after a page.
+func SetLateFrom(s *Server, memories int) { s.site.LateFrom = memories }
+
 // BeginWork begins work as a page does. If run is nil, the work goes on until it is stopped.
 func BeginWork(s *Server, r *http.Request, kind string, run func(souvenir.Progress) (any, error)) {
 	err := s.dashboard.Upkeep.Begin(r, kind, "The "+kind,

@@ -72,11 +72,11 @@ func warm(ctx context.Context, store *souvenir.Store, now time.Time) (warmed []s
 // many memories match.
 func warmPages(ctx context.Context, view *souvenir.Store) error {
 	insights := view.Insights()
-	overview, err := insights.Overview(ctx, souvenir.OverviewQuery{})
-	if err != nil {
+	if _, err := insights.CallDays(ctx, souvenir.CallDaysQuery{}); err != nil { // the overview uses its counts
 		return err
 	}
-	if _, err := insights.CallDays(ctx, souvenir.CallDaysQuery{}); err != nil {
+	overview, err := insights.Overview(ctx, souvenir.OverviewQuery{})
+	if err != nil {
 		return err
 	}
 	if _, err := insights.Graph(ctx, souvenir.GraphQuery{Duplicates: warmedAlike}); err != nil {

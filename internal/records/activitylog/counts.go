@@ -134,6 +134,29 @@ func (c *Counts) Of(tx db.Tx, caller Caller, days []int64) ([]Span, error) {
 	return merge(kept.spans, later), err
 }
 
+// Names is like Of for any days, but counts nothing where that would take long: if there are many calls and none are
+// kept. Then the spans have only Client.
+func (c *Counts) Names(tx db.Tx, caller Caller) ([]Span, error) {
+	if _, kept := lru.Get[counted](&c.kept, caller); !kept {
+		var rows int64
+		err := tx.QueryRow(`SELECT coalesce((SELECT max(id) FROM activity) - (SELECT min(id) FROM activity), 0)`).Scan(&rows)
+		if err != nil {
+			return nil, err
+		}
+		if rows > mostRows {
+			names, err := db.Column[string](tx, `WITH RECURSIVE `+callers+`
+				SELECT client FROM caller c WHERE client IS NOT NULL AND EXISTS (SELECT 1`+of+`) ORDER BY client`,
+				caller.User, caller.Namespace)
+			spans := make([]Span, len(names))
+			for i, name := range names {
+				spans[i].Client = name
+			}
+			return spans, err
+		}
+	}
+	return c.Of(tx, caller, nil)
+}
+
 // settled returns the row up to which all rows are visible, given the last visible one; the zero value is none.
 func (c *Counts) settled(last bound) bound {
 	if c.Settles == 0 {

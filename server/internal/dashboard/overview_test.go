@@ -62,6 +62,7 @@ func TestOverviewIsGivenToScriptsInParts(t *testing.T) {
 	}
 	part(b, "/", "health").Expect(http.StatusOK, `<div id="health">`,
 		"All 2 passages can be searched by meaning").Without("<html", `id="overview"`, "hx-trigger")
+	part(b, "/", "client-counts").Expect(http.StatusOK, "Calls by client").Without("<html", "By type")
 	part(b, "/?days=8", "overview").Expect(http.StatusBadRequest, "Days is &#34;8&#34;")
 }
 

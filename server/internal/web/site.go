@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/souvenir-ai/souvenir/internal/lru"
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 	"github.com/souvenir-ai/souvenir/server/internal/route"
 )
@@ -26,8 +27,12 @@ type Site struct {
 	// Proposals counts the proposals that a user can decide about, for the menu. Nil means none.
 	Proposals func(*http.Request, request.Caller) int
 
-	log     *slog.Logger
-	undoing undo // steps that can be undone
+	// LateFrom is the number of memories from which on their index is loaded after a page, and not before it.
+	LateFrom int
+
+	log      *slog.Logger
+	undoing  undo      // steps that can be undone
+	searched lru.Cache // users whose searches wait for nothing; see Late
 }
 
 // Options are the dependencies of a Site.
@@ -40,7 +45,8 @@ type Options struct {
 
 // New creates a Site.
 func New(o Options) *Site {
-	return &Site{PublicURL: o.PublicURL, MaxBody: o.MaxBody, CrossSite: o.CrossSite, log: o.Logger}
+	return &Site{PublicURL: o.PublicURL, MaxBody: o.MaxBody, CrossSite: o.CrossSite, LateFrom: lateFrom,
+		log: o.Logger}
 }
 
 // Base is the path of the public URL, the prefix of all paths; empty for none.

@@ -17,6 +17,7 @@ type findPage struct {
 	Projects []web.Link
 	Memories []web.Link
 	Files    []web.Link
+	Late     string // address from which a script requests the rest; empty: it is here
 }
 
 // None reports whether nothing was found.
@@ -52,6 +53,12 @@ func (s *Service) showFind(_ http.ResponseWriter, r *http.Request, c request.Cal
 	if data.Text == "" {
 		page.Data = data
 		return page, nil
+	}
+	if !web.FromScript(r) {
+		if data.Late, err = s.site.Late(r, c); data.Late != "" || err != nil {
+			page.Data = data
+			return page, err
+		}
 	}
 	found, err := c.Store.Search(r.Context(), souvenir.Query{Text: data.Text, Limit: memoriesFound, Documents: filesFound})
 	if err != nil {

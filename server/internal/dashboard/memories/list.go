@@ -34,10 +34,14 @@ type memoriesPage struct {
 	Files    bool         // there are files; known only if there are no memories
 
 	Documents []souvenir.DocumentHit // files found by their texts
+
+	Late string // address from which a script requests the results; empty: they are here
 }
 
 // None reports whether there are no memories at all.
-func (p memoriesPage) None() bool { return p.Problem == "" && !p.Search.Filtered() && p.Found == 0 }
+func (p memoriesPage) None() bool {
+	return p.Problem == "" && p.Late == "" && !p.Search.Filtered() && p.Found == 0
+}
 
 // All reports whether a step can apply to all matches and not only to the selected ones. By relevance, every memory
 // matches to some degree.
@@ -113,7 +117,12 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 			failed = cmp.Or(failed, broken)
 		})
 	}
-	err = s.findMemories(r, c, &data)
+	if data.Search.ByRelevance() && !data.Swapped {
+		data.Late, err = s.site.Late(r, c)
+	}
+	if err == nil && data.Late == "" {
+		err = s.findMemories(r, c, &data)
+	}
 	choosing.Wait()
 	data.Choices, data.Projects = choices, web.Offered(data.Projects)
 	if err != nil {

@@ -12,7 +12,10 @@ import (
 
 // attentionPage lists the things that wait for the user. It is a page of its own, which the overview loads when it is
 // shown: looking for duplicates takes longer than the rest.
-type attentionPage struct{ Items []attentionItem }
+type attentionPage struct {
+	Items []attentionItem
+	Late  string // address from which a script requests the page with near duplicates; empty: they are counted
+}
 
 // attentionItem is something that waits for the user, with the page where to deal with it.
 type attentionItem struct{ Text, Path, Action string }
@@ -40,15 +43,9 @@ func (s *Service) showAttention(_ http.ResponseWriter, r *http.Request, c reques
 		return nil, err
 	}
 	add(len(invited), web.Count(len(invited), "invitation")+" to shared projects", web.SharingPath, "Answer")
-	graph, err := s.graph(ctx, c, souvenir.GraphQuery{Limit: comparedOfAll, Duplicates: likelyTheSame})
-	if err != nil {
-		return nil, err
-	}
 	pairs := 0
-	for _, edge := range graph.Edges {
-		if edge.Kind == souvenir.EdgeSimilar {
-			pairs++
-		}
+	if pairs, data.Late, err = s.countPairs(r, c); err != nil {
+		return nil, err
 	}
 	add(pairs, web.Count(pairs, "pair")+" of near-duplicate memories", "/memories/duplicates", "Compare")
 	if s.site.Proposals != nil && s.site.Proposals(r, c) > 0 {
@@ -76,6 +73,20 @@ func (s *Service) showAttention(_ http.ResponseWriter, r *http.Request, c reques
 		add(1, problem, "/backup", "Back up")
 	}
 	return web.Page{Template: "attention", Title: "Needs attention", Data: data, Part: "attention-body"}, nil
+}
+
+// countPairs counts the pairs of near duplicates, or returns the address of the page that does.
+func (s *Service) countPairs(r *http.Request, c request.Caller) (pairs int, late string, err error) {
+	if late, err := s.site.Late(r, c); late != "" || err != nil {
+		return 0, late, err
+	}
+	graph, err := s.graph(r.Context(), c, souvenir.GraphQuery{Limit: comparedOfAll, Duplicates: likelyTheSame})
+	for _, edge := range graph.Edges {
+		if edge.Kind == souvenir.EdgeSimilar {
+			pairs++
+		}
+	}
+	return pairs, "", err
 }
 
 // conflicts counts the proposals about memories that contradict or repeat each other, among the oldest.

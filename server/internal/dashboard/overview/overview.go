@@ -108,6 +108,8 @@ func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request
 			return s.showHealth(w, r, c)
 		case pathID:
 			return s.showPathMark(w, r, c)
+		case clientsID:
+			return s.showClientCounts(r, c)
 		}
 	}
 	days, err := daysOf(r)
@@ -116,7 +118,7 @@ func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request
 	}
 	data := overviewPage{Zone: web.ZoneOf(r), Recorded: !s.noActivity}
 	if data.Overview, err = c.Store.Insights().Overview(r.Context(),
-		souvenir.OverviewQuery{Days: days, Location: data.Zone.Location}); err != nil {
+		souvenir.OverviewQuery{Days: days, Location: data.Zone.Location, ClientNames: true}); err != nil {
 		return nil, err
 	}
 	grants, err := c.Store.Accounts().Grants(r.Context())
@@ -134,9 +136,22 @@ func (s *Service) showOverview(w http.ResponseWriter, r *http.Request, c request
 		data.Choices = append(data.Choices, dayChoice{one, one == days})
 	}
 	data.Growth = grown(data.Days, data.Memories)
-	data.Lists = countedLists(data.Overview)
+	data.Lists = countedLists(data.Overview, s.site.Base())
 	data.Health = health{Index: data.Index, EmbeddingStatus: data.Embedding}
 	return web.Page{Template: "overview", Title: "Overview", Data: data, Part: "overview-body"}, nil
+}
+
+// clientsID is the element that a script replaces with the calls by client, when many calls were not counted yet.
+const clientsID = "client-counts"
+
+// showClientCounts shows the calls by client, for a script.
+func (s *Service) showClientCounts(r *http.Request, c request.Caller) (any, error) {
+	counted, err := c.Store.Insights().Overview(r.Context(), souvenir.OverviewQuery{Days: 1})
+	if err != nil {
+		return nil, err
+	}
+	return web.Page{Template: "overview", Title: "Overview", Part: "counted-part",
+		Data: clientList(counted.Clients, s.site.Base())}, nil
 }
 
 // daysOf returns the number of days that a request selects.
@@ -196,10 +211,12 @@ type countedList struct {
 	ID, Title string
 	Noun      string // of the counted items
 	Note      string // shown for an empty list
+	Base      string
 	Rows      []countedRow
 	Others    int // rows left out
 	Rest      int // their total
 	More      string
+	Late      bool // it is still to be counted: a script requests it
 }
 
 // countedRow is a row of such a list.
@@ -212,8 +229,8 @@ type countedRow struct {
 
 const countedShown = 8 // visible rows
 
-func countedLists(o souvenir.Overview) []countedList {
-	projects := countedList{ID: "by-project", Title: "By project", Noun: "memory", More: "/projects"}
+func countedLists(o souvenir.Overview, base string) []countedList {
+	projects := countedList{ID: "by-project", Title: "By project", Noun: "memory", More: "/projects", Base: base}
 	for _, one := range o.Projects {
 		if one.ID == "" {
 			projects.add("No project", "/memories?"+url.Values{"project": {web.NotSet}}.Encode(), one.Memories)
@@ -221,11 +238,12 @@ func countedLists(o souvenir.Overview) []countedList {
 		}
 		projects.add(one.Name, "/memories?"+url.Values{"project": {one.Owner + "/" + one.ID}}.Encode(), one.Memories)
 	}
-	collections := countedList{ID: "by-collection", Title: "By collection", Noun: "memory", More: "/collections"}
+	collections := countedList{ID: "by-collection", Title: "By collection", Noun: "memory", More: "/collections",
+		Base: base}
 	for _, one := range o.Collections {
 		collections.add(one.Name, "/memories?"+url.Values{"collection": {one.Name}}.Encode(), one.Memories)
 	}
-	types := countedList{ID: "by-type", Title: "By type", Noun: "memory", More: "/memories"}
+	types := countedList{ID: "by-type", Title: "By type", Noun: "memory", More: "/memories", Base: base}
 	for _, one := range o.EventTypes {
 		if one.Name == "" {
 			types.add("No type", "/memories?"+url.Values{"event_type": {web.NotSet}}.Encode(), one.Memories)
@@ -233,21 +251,30 @@ func countedLists(o souvenir.Overview) []countedList {
 		}
 		types.add(one.Name, "/memories?"+url.Values{"event_type": {one.Name}}.Encode(), one.Memories)
 	}
+	return []countedList{projects, collections, types, clientList(o.Clients, base)}
+}
+
+// clientList lists the calls by client.
+func clientList(counts []souvenir.ClientCount, base string) countedList {
 	clients := countedList{ID: "by-client", Title: "Calls by client", Noun: "call", More: "/activity",
-		Note: "No calls yet."}
+		Note: "No calls yet.", Base: base}
+	if len(counts) > 0 && counts[0].Calls == 0 {
+		clients.Late = true
+		return clients
+	}
 	var called []string
-	for _, one := range o.Clients {
+	for _, one := range counts {
 		called = append(called, one.Name)
 	}
 	names := web.ClientNames(called)
-	for i, one := range o.Clients {
+	for i, one := range counts {
 		if one.Name == "" {
 			clients.add("Unknown programs", "", one.Calls)
 			continue
 		}
 		clients.add(names[i], "/activity?"+url.Values{"client": {one.Name}}.Encode(), one.Calls)
 	}
-	return []countedList{projects, collections, types, clients}
+	return clients
 }
 
 // add adds a row; rows must come in descending order.
