@@ -134,7 +134,7 @@ func (sel Selection) inside(tx db.Tx, rows []int64) ([]int64, error) {
 		return db.Column[int64](tx, `SELECT m.id FROM memory m WHERE m.id IN `+db.Integers+` AND `+db.NoIndex+
 			`m.partition_id IN `+db.Integers, db.List(rows), sel.PartitionList())
 	}
-	gone, err := db.Column[int64](tx, `SELECT m.id FROM partition p JOIN memory m `+db.ByCreated+
+	gone, err := db.Column[int64](tx, `SELECT m.id FROM partition p `+db.InOrder+` memory m `+db.ByCreated+
 		` ON m.partition_id = p.id WHERE NOT p.id IN `+db.Integers, sel.PartitionList())
 	elsewhere := index.NewRowSet(gone)
 	return slices.DeleteFunc(rows, elsewhere.Has), err
