@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
 	"github.com/souvenir-ai/souvenir/internal/foldname"
@@ -204,18 +205,41 @@ type userKey struct{ namespace, id string }
 
 func (s *Store) userKey() userKey { return userKey{s.access.Namespace, s.access.User} }
 
+// knownUsers remembers the rows of users; a deleted user's row stays. The zero value knows none. It is no sync.Map:
+// each package that uses a store would compile the methods of that generic type again.
+type knownUsers struct {
+	mu   sync.RWMutex
+	rows map[userKey]int64
+}
+
+func (k *knownUsers) row(key userKey) (row int64, known bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	row, known = k.rows[key]
+	return row, known
+}
+
+func (k *knownUsers) keep(key userKey, row int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.rows == nil {
+		k.rows = map[userKey]int64{}
+	}
+	k.rows[key] = row
+}
+
 // userRow returns the row of the view's user, 0 if there is none yet.
 func (s *Store) userRow(tx db.Tx) (int64, error) {
 	key := s.userKey()
-	if row, ok := s.users.Load(key); ok {
-		return row.(int64), nil
+	if row, known := s.users.row(key); known {
+		return row, nil
 	}
 	rows, err := db.Column[int64](tx, `SELECT id FROM users WHERE namespace = ? AND uid = ?`, key.namespace, key.id)
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
 	if !tx.Writable() {
-		s.users.Store(key, rows[0]) // a write transaction might still roll the row back
+		s.users.keep(key, rows[0]) // a write transaction might still roll the row back
 	}
 	return rows[0], nil
 }
@@ -223,12 +247,12 @@ func (s *Store) userRow(tx db.Tx) (int64, error) {
 // rememberUser caches the row of the view's user after a write, once nothing can roll it back.
 func (s *Store) rememberUser(ctx context.Context, row int64) {
 	key := s.userKey()
-	if _, known := s.users.Load(key); known {
+	if _, known := s.users.row(key); known {
 		return
 	}
 	s.db.AtEnd(ctx, func(undone error) {
 		if undone == nil {
-			s.users.Store(key, row)
+			s.users.keep(key, row)
 		}
 	})
 }

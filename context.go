@@ -468,7 +468,7 @@ func (m ContextMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		writtenMemory
 		contextMemoryJSON
-	}{m.Memory.json(), contextMemoryJSON{m.Score, m.Truncated}})
+	}{written(m.Memory), contextMemoryJSON{m.Score, m.Truncated}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
@@ -121,9 +122,7 @@ func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
 		return
 	}
 	// Only one caller tries, so that not every call waits while another process holds the file.
-	key := u.of + " " + u.id
-	tried, again := s.uses.LoadOrStore(key, u.now)
-	if again && (u.now-tried.(int64) < every || !s.uses.CompareAndSwap(key, tried, u.now)) {
+	if !s.uses.first(u.of+" "+u.id, u.now, every) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -131,6 +130,26 @@ func (s *Store) noteUse(ctx context.Context, u use, write func(db.Tx) error) {
 	if err := s.db.Write(ctx, write); err != nil {
 		s.log.DebugContext(ctx, "the use of a "+u.of+" was not noted", "id", u.id, "error", err)
 	}
+}
+
+// notedUses remembers when the handle last noted the use of a credential. The zero value has noted none.
+type notedUses struct {
+	mu sync.Mutex
+	at map[string]int64
+}
+
+// first notes a use and returns true, unless one was noted less than every microseconds ago.
+func (n *notedUses) first(of string, now, every int64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if at, again := n.at[of]; again && now-at < every {
+		return false
+	}
+	if n.at == nil {
+		n.at = map[string]int64{}
+	}
+	n.at[of] = now
+	return true
 }
 
 // AccessKind is a kind of access on behalf of a user.

@@ -44,7 +44,7 @@ func (r RelatedMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		writtenMemory
 		relatedJSON
-	}{r.Memory.json(), relatedJSON{r.Depth, r.Direction, r.Path, r.Truncated}})
+	}{written(r.Memory), relatedJSON{r.Depth, r.Direction, r.Path, r.Truncated}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.

@@ -106,9 +106,11 @@ type Memory struct {
 
 // ShownMetadata returns metadata as the interface shows it: the known keys that are set, and the caller's own. Own keys
 // that have the name of a known one, such as state, are in an object "custom".
-func (m Memory) ShownMetadata() map[string]any { return m.attributes().Shown() }
+func (m Memory) ShownMetadata() map[string]any { return attributes(m).Shown() }
 
-func (m Memory) attributes() kernel.Attributes {
+// attributes and others below are functions instead of methods: Memory is embedded in types such as Hit, and each
+// package that uses a store would compile their methods again.
+func attributes(m Memory) kernel.Attributes {
 	return kernel.Attributes{
 		EventType: m.EventType, State: m.State, ProjectID: m.ProjectID, ProjectName: m.ProjectName,
 		Importance: string(m.Importance), Classification: string(m.Classification), RuleType: string(m.RuleType),
@@ -116,7 +118,7 @@ func (m Memory) attributes() kernel.Attributes {
 	}
 }
 
-func (m *Memory) setAttributes(a kernel.Attributes) {
+func setAttributes(m *Memory, a kernel.Attributes) {
 	m.EventType, m.State, m.ProjectID, m.ProjectName = a.EventType, a.State, a.ProjectID, a.ProjectName
 	m.Importance, m.Classification, m.RuleType = Importance(a.Importance), Classification(a.Classification),
 		RuleType(a.RuleType)
@@ -133,7 +135,7 @@ func memoryOf(k kernel.Memory) Memory {
 	if k.SupersededAt != nil && (k.Times.Until == nil || *k.SupersededAt < *k.Times.Until) {
 		m.ValidUntil = kernel.TimeOf(k.SupersededAt)
 	}
-	m.setAttributes(k.Attributes)
+	setAttributes(&m, k.Attributes)
 	return m
 }
 
@@ -161,7 +163,7 @@ type memoryJSON[Metadata any] struct {
 // writtenMemory is a memory to be encoded.
 type writtenMemory = memoryJSON[map[string]any]
 
-func (m Memory) json() writtenMemory {
+func written(m Memory) writtenMemory {
 	return writtenMemory{m.ID, m.Content, m.Collection, m.Owner, m.ShownMetadata(), m.Revision, m.CreatedAt, m.UpdatedAt,
 		m.SharedBy, m.Key, m.EventTime, m.ExpiresAt, m.ValidFrom, m.ValidUntil, m.Supersedes, m.SupersededBy}
 }
@@ -169,7 +171,7 @@ func (m Memory) json() writtenMemory {
 // MarshalJSON returns the form of the interface: id, content, collection_name, owner, metadata with the known keys
 // inside, revision, created_at and updated_at (RFC 3339, UTC), shared_by if another user owns the project, and key,
 // event_time, expires_at, valid_from, valid_until, supersedes and superseded_by if they are set.
-func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(m.json()) }
+func (m Memory) MarshalJSON() ([]byte, error) { return json.Marshal(written(m)) }
 
 // UnmarshalJSON reads the output of MarshalJSON: the known keys of metadata go into their fields. A known key with a
 // value of another type stays in Metadata, which is never nil.
@@ -191,7 +193,7 @@ func (m *Memory) UnmarshalJSON(data []byte) error {
 		EventTime: given.EventTime, ExpiresAt: given.ExpiresAt, ValidFrom: given.ValidFrom, ValidUntil: given.ValidUntil,
 		Supersedes: given.Supersedes, SupersededBy: given.SupersededBy,
 	}
-	read.setAttributes(kernel.AttributesShown(metadata))
+	setAttributes(&read, kernel.AttributesShown(metadata))
 	*m = read
 	return nil
 }

@@ -117,7 +117,7 @@ func (s StoredMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		writtenMemory
 		storedJSON
-	}{s.Memory.json(), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings, s.Effect}})
+	}{written(s.Memory), storedJSON{s.Indexed, s.Similar, s.ProjectCreated, s.Warnings, s.Effect}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.
@@ -457,11 +457,11 @@ func newDraft(m NewMemory) (_ kernel.Draft, err error) {
 func (s *Store) storeShared(ctx context.Context, a *writing.Addition) error {
 	call := &writing.Shared{Addition: a, Ctx: ctx, View: s.writing(), Key: s.userKey(),
 		Known: func() (viewer, bool) {
-			user, known := s.users.Load(s.userKey())
+			user, known := s.users.row(s.userKey())
 			if !known {
 				return viewer{}, false
 			}
-			return viewer{User: user.(int64), Limited: s.access.Projects != nil}, true
+			return viewer{User: user, Limited: s.access.Projects != nil}, true
 		},
 		Viewer:   func(tx db.Tx, other *viewer) (viewer, error) { return s.viewerWithBounds(tx, other, nil) },
 		RunAlone: func(ctx context.Context) error { return s.storeAlone(ctx, a) }}

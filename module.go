@@ -104,7 +104,7 @@ func (m ModuleMemory) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		writtenMemory
 		moduleMemoryJSON
-	}{m.Memory.json(), moduleMemoryJSON{m.Match, m.Score, m.Truncated}})
+	}{written(m.Memory), moduleMemoryJSON{m.Match, m.Score, m.Truncated}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.

@@ -34,14 +34,14 @@ func (s *Store) Revisions(ctx context.Context, id string) (_ []Revision, err err
 			return err
 		}
 		former, err := formerRevisions(tx, v, m.Row, m.ID, m.Revision, time.Time{}, m.Revision)
-		all = append([]Revision{memoryOf(m).currentRevision()}, former...)
+		all = append([]Revision{currentRevision(memoryOf(m))}, former...)
 		return err
 	})
 	return all, err
 }
 
 // currentRevision returns the current state of a memory.
-func (m Memory) currentRevision() Revision {
+func currentRevision(m Memory) Revision {
 	return Revision{Number: m.Revision, Content: m.Content, Metadata: m.ShownMetadata(), CreatedAt: m.UpdatedAt,
 		Current: true}
 }
@@ -93,7 +93,7 @@ func (h *Insights) RevisionPage(ctx context.Context, id string, q RevisionQuery)
 		}
 		page.Oldest = append(oldest, m.Revision)[0]
 		if q.Before == 0 || q.Before > m.Revision {
-			page.Revisions = append(page.Revisions, memoryOf(m).currentRevision())
+			page.Revisions = append(page.Revisions, currentRevision(memoryOf(m)))
 			q.Before, q.Limit = m.Revision, q.Limit-1
 		}
 		former, err := formerRevisions(tx, v, m.Row, m.ID, q.Before, time.Time{}, q.Limit)
@@ -246,7 +246,7 @@ func formerRevisions(tx db.Tx, v viewer, row int64, id string, before int, at ti
 }
 
 // asOf returns a memory in its state at a time; false: that state is not kept, or not visible.
-func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool, error) {
+func asOf(tx db.Tx, v viewer, m Memory, row int64, at time.Time) (Memory, bool, error) {
 	if at.IsZero() || m.Revision == 1 || !m.UpdatedAt.After(at) {
 		return m, true, nil
 	}
@@ -260,7 +260,7 @@ func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool,
 		return m, false, err
 	}
 	a, err := kernel.AttributesOf(metadata)
-	m.setAttributes(a)
+	setAttributes(&m, a)
 	m.Content, m.Revision, m.UpdatedAt = r.Content, r.Number, r.CreatedAt
 	return m, true, err
 }
@@ -269,7 +269,7 @@ func (m Memory) asOf(tx db.Tx, v viewer, row int64, at time.Time) (Memory, bool,
 func memoriesAsOf(tx db.Tx, v viewer, found []kernel.Memory, at time.Time) ([]Memory, error) {
 	then := make([]Memory, 0, len(found))
 	for _, m := range found {
-		was, kept, err := memoryOf(m).asOf(tx, v, m.Row, at)
+		was, kept, err := asOf(tx, v, memoryOf(m), m.Row, at)
 		if err != nil {
 			return nil, err
 		}
@@ -291,7 +291,7 @@ func hitsAsOf(tx db.Tx, v viewer, hits []Hit, at time.Time) ([]Hit, error) {
 		if err != nil || len(rows) == 0 {
 			return nil, err
 		}
-		was, kept, err := h.asOf(tx, v, rows[0], at)
+		was, kept, err := asOf(tx, v, h.Memory, rows[0], at)
 		if err != nil {
 			return nil, err
 		}

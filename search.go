@@ -136,7 +136,8 @@ func (h Hit) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		writtenMemory
 		hitJSON
-	}{h.Memory.json(), hitJSON{h.Rank, h.Score, h.Confidence, h.Parts, h.Start, h.End, h.Explanation, h.FileCount, files}})
+	}{written(h.Memory), hitJSON{h.Rank, h.Score, h.Confidence, h.Parts, h.Start, h.End, h.Explanation, h.FileCount,
+		files}})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON.

@@ -155,8 +155,8 @@ type shared struct {
 	texts         *filetext.Worker // reads files; not started without Options.Documents
 	activity      activityLog
 	counts        activitylog.Counts
-	users         sync.Map // userKey -> row; a deleted user's row stays
-	uses          sync.Map // id of an MCP token or a sign-in -> when this handle last noted its use
+	users         knownUsers
+	uses          notedUses // of MCP tokens and sign-ins
 	hashing       passwords.Hasher
 	oauth         oauthState
 	log           *slog.Logger

@@ -78,7 +78,7 @@ func (t Todo) MarshalJSON() ([]byte, error) {
 		Tasks    []Task        `json:"tasks"`
 		Progress TodoProgress  `json:"progress"`
 		Warnings []string      `json:"warnings,omitempty"`
-	}{t.Memory.json(), t.Document.Sections, t.Document.Tasks, progressOf(t.Document), t.Warnings})
+	}{written(t.Memory), t.Document.Sections, t.Document.Tasks, progressOf(t.Document), t.Warnings})
 }
 
 // UnmarshalJSON reads the output of MarshalJSON. The document is parsed from the content.

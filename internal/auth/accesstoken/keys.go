@@ -37,7 +37,8 @@ type StoredKey struct {
 // Keys are the keys of a store. They are stored in the file, so that all processes on it accept each other's tokens,
 // and tokens stay valid across a restart. The zero value has read none yet.
 type Keys struct {
-	known    sync.Map // key id -> Key; the key of an id never changes
+	mu       sync.RWMutex
+	known    map[string]Key // by id; the key of an id never changes
 	verified verifiedTokens
 }
 
@@ -87,8 +88,8 @@ func add(tx db.Tx, now int64) (Key, error) {
 
 // Find returns a key by its id, from memory or from the file.
 func (k *Keys) Find(tx db.Tx, id string) (key Key, found bool, err error) {
-	if known, ok := k.known.Load(id); ok {
-		return known.(Key), true, nil
+	if known, ok := k.kept(id); ok {
+		return known, true, nil
 	}
 	stored, found, err := serverkeys.Find(tx, Algorithm, id)
 	if err != nil || !found {
@@ -100,23 +101,40 @@ func (k *Keys) Find(tx db.Tx, id string) (key Key, found bool, err error) {
 
 // keep returns a stored key, and keeps it in memory.
 func (k *Keys) keep(stored serverkeys.Key) (Key, error) {
-	if known, ok := k.known.Load(stored.ID); ok {
-		return known.(Key), nil
+	if known, ok := k.kept(stored.ID); ok {
+		return known, nil
 	}
 	key, err := newKey(stored)
 	if err == nil {
-		k.known.Store(key.ID, key)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.known == nil {
+			k.known = map[string]Key{}
+		}
+		k.known[key.ID] = key
 	}
 	return key, err
 }
 
+// kept returns a key that is in memory.
+func (k *Keys) kept(id string) (key Key, ok bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	key, ok = k.known[id]
+	return key, ok
+}
+
 // Forget drops all keys from memory. They are read from the file again.
-func (k *Keys) Forget() { k.known.Clear() }
+func (k *Keys) Forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	clear(k.known)
+}
 
 // public returns the public half of a key, nil if it is unknown. It opens a transaction only for a key not in memory.
 func (k *Keys) public(ctx context.Context, store db.DB, id string) (any, error) {
-	if known, ok := k.known.Load(id); ok {
-		return known.(Key).Public(), nil
+	if known, ok := k.kept(id); ok {
+		return known.Public(), nil
 	}
 	var key Key
 	var found bool

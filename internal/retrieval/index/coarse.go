@@ -216,7 +216,7 @@ func (c *comparison) roughRow(m *matrix, row int) float32 {
 		return c.exact(m, row)
 	}
 	var bound [1]float32
-	c.rough(m, m.upper.row(row), m.coarse[row:row+1], bound[:])
+	c.rough(m, rowAt(&m.upper, row), m.coarse[row:row+1], bound[:])
 	return bound[0]
 }
 
@@ -226,7 +226,7 @@ func (c *comparison) rowBound(m *matrix, row int) float32 {
 	if c.isExact(m) {
 		return c.exact(m, row)
 	}
-	simd.Join(c.row, m.upper.row(row), m.lower.row(row))
+	simd.Join(c.row, rowAt(&m.upper, row), rowAt(&m.lower, row))
 	c.coarse(c.row, c.codes, c.products[:1])
 	perSlack, fixed := c.loss(m)
 	meaning := m.coarse[row]
@@ -241,11 +241,11 @@ func (c *comparison) most(m *matrix) float32 {
 // exact returns the inner product with a row, according to its codes.
 func (c *comparison) exact(m *matrix, row int) float32 {
 	if m.fine.width == 0 {
-		return c.dot(m.rows.row(row), c.vector)
+		return c.dot(rowAt(&m.rows, row), c.vector)
 	}
-	simd.Join(c.row, m.upper.row(row), m.lower.row(row))
+	simd.Join(c.row, rowAt(&m.upper, row), rowAt(&m.lower, row))
 	c.coarse(c.row, c.codes, c.products[:1])
-	c.coarse(m.fine.row(row), c.codes, c.products[1:2])
+	c.coarse(rowAt(&m.fine, row), c.codes, c.products[1:2])
 	c.coarse(c.row, c.rest, c.products[2:3]) // fine times rest is too small to count
 	sum := c.scale*(float64(c.products[0])+float64(c.products[1])/fineSteps) + c.restStep*float64(c.products[2])
 	return float32(max(-math.MaxFloat32, min(math.MaxFloat32, sum*float64(m.coarse[row].scale))))

@@ -37,12 +37,12 @@ func (m *matrix) add(slot uint32, v []float32) {
 	m.slots = append(m.slots, slot)
 	if m.fine.width == 0 {
 		m.longest = max(m.longest, length(v))
-		copy(m.rows.grow(), v)
+		copy(grow(&m.rows), v)
 		return
 	}
 	codes := make([]int8, m.fine.width)
-	meaning, long := encode(codes, m.fine.grow(), v)
-	simd.Split(codes, m.upper.grow(), m.lower.grow())
+	meaning, long := encode(codes, grow(&m.fine), v)
+	simd.Split(codes, grow(&m.upper), grow(&m.lower))
 	m.longest = max(m.longest, long)
 	m.coarse = append(m.coarse, meaning)
 }
@@ -50,11 +50,11 @@ func (m *matrix) add(slot uint32, v []float32) {
 // row returns the vector of the i-th row, which the caller must not change.
 func (m *matrix) row(i int) []float32 {
 	if m.fine.width == 0 {
-		return m.rows.row(i)
+		return rowAt(&m.rows, i)
 	}
 	codes := make([]int8, m.fine.width)
-	simd.Join(codes, m.upper.row(i), m.lower.row(i))
-	return m.coarse[i].decode(codes, m.fine.row(i), m.size)
+	simd.Join(codes, rowAt(&m.upper, i), rowAt(&m.lower, i))
+	return m.coarse[i].decode(codes, rowAt(&m.fine, i), m.size)
 }
 
 // blocks returns how many blocks the rows are in.
@@ -83,17 +83,17 @@ func (m *matrix) compact(moved []uint32) {
 	}
 	m.slots = shrink(m.slots[:len(kept)])
 	if m.fine.width == 0 {
-		m.rows.keep(kept)
+		keepRows(&m.rows, kept)
 		return
 	}
 	m.coarse = shrink(m.coarse[:len(kept)])
-	m.upper.keep(kept)
-	m.lower.keep(kept)
-	m.fine.keep(kept)
+	keepRows(&m.upper, kept)
+	keepRows(&m.lower, kept)
+	keepRows(&m.fine, kept)
 }
 
 func (m *matrix) bytes() int {
-	return matrixBytes + 4*cap(m.slots) + 4*m.rows.room() + m.upper.room() + m.lower.room() + m.fine.room() +
+	return matrixBytes + 4*cap(m.slots) + 4*room(&m.rows) + room(&m.upper) + room(&m.lower) + room(&m.fine) +
 		24*(cap(m.rows.list)+cap(m.upper.list)+cap(m.lower.list)+cap(m.fine.list)) + coarseBytes*cap(m.coarse)
 }
 
@@ -101,13 +101,16 @@ func (m *matrix) bytes() int {
 const blockRows = 512
 
 // blocks is a list of rows of one width. It grows by blocks, so that adding a row never copies more than one block.
+//
+// It has functions instead of methods: indexes are fields of stores, and each package that uses a store would compile
+// the methods of a generic type again.
 type blocks[T any] struct {
 	width int   // numbers per row
 	list  [][]T // blockRows*width numbers each; the last one is partly filled
 }
 
 // grow appends a row of zeros and returns it.
-func (b *blocks[T]) grow() []T {
+func grow[T any](b *blocks[T]) []T {
 	if n := len(b.list); n == 0 {
 		b.list = append(b.list, make([]T, 0, b.width)) // there may be very many partitions of a few passages
 	} else if len(b.list[n-1]) == blockRows*b.width {
@@ -123,14 +126,14 @@ func (b *blocks[T]) grow() []T {
 	return (*last)[from:]
 }
 
-// row returns the i-th row.
-func (b *blocks[T]) row(i int) []T {
+// rowAt returns the i-th row.
+func rowAt[T any](b *blocks[T], i int) []T {
 	from := i % blockRows * b.width
 	return b.list[i/blockRows][from : from+b.width : from+b.width]
 }
 
-// append appends rows that lie one after another.
-func (b *blocks[T]) append(rows []T) {
+// appendRows appends rows that lie one after another.
+func appendRows[T any](b *blocks[T], rows []T) {
 	whole := blockRows * b.width
 	for len(rows) > 0 {
 		if n := len(b.list); n == 0 || len(b.list[n-1]) == whole {
@@ -150,15 +153,15 @@ func (b *blocks[T]) append(rows []T) {
 	}
 }
 
-// keep keeps only some rows, ascending, all of them in new blocks.
-func (b *blocks[T]) keep(rows []int) {
+// keepRows keeps only some rows, ascending, all of them in new blocks.
+func keepRows[T any](b *blocks[T], rows []int) {
 	kept := blocks[T]{width: b.width}
 	block := 0
 	for _, row := range rows {
 		for ; block < row/blockRows; block++ {
 			b.list[block] = nil // nothing more is needed of it
 		}
-		copy(kept.grow(), b.row(row))
+		copy(grow(&kept), rowAt(b, row))
 	}
 	if len(kept.list) == 1 {
 		kept.list[0] = shrink(kept.list[0])
@@ -167,7 +170,7 @@ func (b *blocks[T]) keep(rows []int) {
 }
 
 // room returns the capacity in numbers.
-func (b *blocks[T]) room() int {
+func room[T any](b *blocks[T]) int {
 	if len(b.list) == 0 {
 		return 0
 	}

@@ -200,7 +200,7 @@ func (w *segmentWriter) vectors() {
 		w.data = binary.LittleEndian.AppendUint64(w.data, math.Float64bits(m.longest))
 		if m.fine.width == 0 {
 			for i := range m.slots {
-				w.floats(m.rows.row(i)...)
+				w.floats(rowAt(&m.rows, i)...)
 			}
 			continue
 		}

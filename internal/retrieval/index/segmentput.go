@@ -144,12 +144,12 @@ func (p *partition) addVectors(s *Segment, base uint32, codes func(size int) boo
 			to.slots = append(to.slots, base+slot)
 		}
 		if from.width == 0 {
-			to.rows.append(from.rows)
+			appendRows(&to.rows, from.rows)
 			continue
 		}
 		to.coarse = append(to.coarse, from.coarse...)
-		to.upper.append(from.upper)
-		to.lower.append(from.lower)
-		to.fine.append(from.fine)
+		appendRows(&to.upper, from.upper)
+		appendRows(&to.lower, from.lower)
+		appendRows(&to.fine, from.fine)
 	}
 }

@@ -53,8 +53,8 @@ type clientDocuments struct {
 	slots     chan struct{}
 
 	mu       sync.Mutex
-	fetching map[string]*fetching                     // by URL
-	failed   ratelimit.Recent[string, failedDocument] // by URL
+	fetching map[string]*fetching // by URL
+	failed   ratelimit.Recent     // of failedDocument, by URL
 }
 
 // fetching is a fetch that several requests may wait for.
@@ -89,7 +89,7 @@ func newClientDocuments(given *http.Client) *clientDocuments {
 		hosts:     ratelimit.New(documentsBurst, documentsInterval),
 		slots:     make(chan struct{}, documentsAtAll),
 		fetching:  map[string]*fetching{},
-		failed:    ratelimit.Recent[string, failedDocument]{Most: failuresKept},
+		failed:    ratelimit.Recent{Most: failuresKept},
 	}
 }
 
@@ -127,7 +127,7 @@ func invalidClient(why string) error {
 func (s *Server) fetchClient(ctx context.Context, id string, known bool) (souvenir.Client, error) {
 	d := s.documents
 	d.mu.Lock()
-	if failed, ok := d.failed.Get(id); ok && time.Now().Before(failed.until) {
+	if failed, ok := ratelimit.Get[failedDocument](&d.failed, id); ok && time.Now().Before(failed.until) {
 		d.mu.Unlock()
 		return souvenir.Client{}, failed.err
 	}

@@ -16,14 +16,14 @@ type Limiter struct {
 	burst int
 
 	mu   sync.Mutex
-	seen Recent[string, *rate.Limiter]
+	seen Recent // of *rate.Limiter
 }
 
 const limitedKeys = 10_000
 
 // New allows a burst of events, and after that one in each interval.
 func New(burst int, interval time.Duration) *Limiter {
-	return &Limiter{every: rate.Every(interval), burst: burst, seen: Recent[string, *rate.Limiter]{Most: limitedKeys}}
+	return &Limiter{every: rate.Every(interval), burst: burst, seen: Recent{Most: limitedKeys}}
 }
 
 // Allow counts an event for an address, and returns how long to wait if it exceeds the limit; 0: allowed.
@@ -33,7 +33,7 @@ func (l *Limiter) Allow(address netip.Addr) time.Duration { return l.AllowKey(Ad
 func (l *Limiter) AllowKey(key string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one, ok := l.seen.Get(key)
+	one, ok := Get[*rate.Limiter](&l.seen, key)
 	if !ok {
 		one = rate.NewLimiter(l.every, l.burst)
 		l.seen.Set(key, one)
@@ -57,31 +57,40 @@ func AddressKey(address netip.Addr) string {
 	return address.String()
 }
 
-// Recent is a map of the most recently used entries: it keeps at least half of most entries, and at most all of
-// them.
-type Recent[K comparable, V any] struct {
+// Recent holds values of one type by keys, the most recently used ones: at least half of most entries, and at most all
+// of them.
+//
+// It is not a generic type: it is a field of servers, and each package that uses one would compile the methods of each
+// map again. Instead, Get has a type parameter.
+type Recent struct {
 	Most       int
-	young, old map[K]V
+	young, old map[string]any
 }
 
 // Get returns the value of a key.
-func (m *Recent[K, V]) Get(key K) (value V, ok bool) {
-	if value, ok = m.young[key]; ok {
-		return value, true
-	}
-	if value, ok = m.old[key]; ok {
-		m.Set(key, value)
-	}
+func Get[V any](m *Recent, key string) (value V, ok bool) {
+	value, ok = m.get(key).(V)
 	return value, ok
 }
 
+func (m *Recent) get(key string) any {
+	if value, ok := m.young[key]; ok {
+		return value
+	}
+	value, ok := m.old[key]
+	if ok {
+		m.Set(key, value)
+	}
+	return value
+}
+
 // Set sets the value of a key.
-func (m *Recent[K, V]) Set(key K, value V) {
+func (m *Recent) Set(key string, value any) {
 	if m.young == nil || len(m.young) >= m.Most/2 {
-		m.young, m.old = map[K]V{}, m.young
+		m.young, m.old = map[string]any{}, m.young
 	}
 	m.young[key] = value
 }
 
 // Size is the number of entries.
-func (m *Recent[K, V]) Size() int { return len(m.young) + len(m.old) }
+func (m *Recent) Size() int { return len(m.young) + len(m.old) }

@@ -43,12 +43,12 @@ func TestAddressesOfOneConnectionAreOne(t *testing.T) {
 
 // The memory is bounded for any number of keys, and keys in use stay.
 func TestRecentForgetsWhatIsUnused(t *testing.T) {
-	m := ratelimit.Recent[string, int]{Most: 100}
+	m := ratelimit.Recent{Most: 100}
 	m.Set("used", 7)
 	for i := range 10_000 {
 		m.Set(fmt.Sprint(i), i)
 		if i%40 == 0 {
-			if value, ok := m.Get("used"); !ok || value != 7 {
+			if value, ok := ratelimit.Get[int](&m, "used"); !ok || value != 7 {
 				t.Fatalf("after %d others: got %d, %v, want 7 and true", i, value, ok)
 			}
 		}
@@ -56,10 +56,10 @@ func TestRecentForgetsWhatIsUnused(t *testing.T) {
 			t.Fatalf("%d are kept, want at most 100", n)
 		}
 	}
-	if _, ok := m.Get("3"); ok {
+	if _, ok := ratelimit.Get[int](&m, "3"); ok {
 		t.Error("entry 3 is still there, want it forgotten")
 	}
-	if value, ok := m.Get("9999"); !ok || value != 9999 {
+	if value, ok := ratelimit.Get[int](&m, "9999"); !ok || value != 9999 {
 		t.Errorf("the last entry: got %v, %v, want 9999 and true", value, ok)
 	}
 }

@@ -60,7 +60,7 @@ func (l *Limiter) Allow(ctx context.Context, address netip.Addr) (wait time.Dura
 // Refused remembers refused attempts for a moment, so that a flood of tries costs no writes. The zero value is empty.
 type Refused struct {
 	mu    sync.Mutex
-	waits *ratelimit.Recent[string, refusal]
+	waits *ratelimit.Recent // of refusal
 }
 
 // refusal is the end of a wait, and the time until which this server does not check whether another one has ended it.
@@ -79,7 +79,7 @@ func (r *Refused) Wait(key string, now time.Time) time.Duration {
 	if r.waits == nil {
 		return 0
 	}
-	if w, _ := r.waits.Get(key); now.Before(w.known) && w.known.Sub(now) <= refusedFor {
+	if w, _ := ratelimit.Get[refusal](r.waits, key); now.Before(w.known) && w.known.Sub(now) <= refusedFor {
 		return max(0, w.until.Sub(now))
 	}
 	return 0
@@ -93,7 +93,7 @@ func (r *Refused) Note(key string, now time.Time, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.waits == nil {
-		r.waits = &ratelimit.Recent[string, refusal]{Most: refusedKeys}
+		r.waits = &ratelimit.Recent{Most: refusedKeys}
 	}
 	r.waits.Set(key, refusal{now.Add(wait), now.Add(min(wait, refusedFor))})
 }

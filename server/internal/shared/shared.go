@@ -24,7 +24,7 @@ type Values struct {
 	Most  int             // how many this server keeps in memory
 
 	mu  sync.Mutex
-	own *ratelimit.Recent[string, kept]
+	own *ratelimit.Recent // of kept
 }
 
 // kept is a value in memory.
@@ -62,12 +62,12 @@ func (v *Values) updateOwn(keys []string, change func(values [][]byte)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.own == nil {
-		v.own = &ratelimit.Recent[string, kept]{Most: v.Most}
+		v.own = &ratelimit.Recent{Most: v.Most}
 	}
 	now := time.Now()
 	values := make([][]byte, len(keys))
 	for i, key := range keys {
-		if k, ok := v.own.Get(key); ok && now.Before(k.until) {
+		if k, ok := ratelimit.Get[kept](v.own, key); ok && now.Before(k.until) {
 			values[i] = k.value
 		}
 	}

@@ -38,7 +38,7 @@ type loginStates struct {
 	used   shared.Values // states
 
 	mu   sync.Mutex
-	long ratelimit.Recent[string, string] // by state: where to go, if too long for a cookie; elsewhere: the start page
+	long ratelimit.Recent // of string, by state: where to go, if too long for a cookie; elsewhere: the start page
 }
 
 const (
@@ -55,7 +55,7 @@ const (
 func newLoginStates(store *souvenir.Store, log *slog.Logger) *loginStates {
 	return &loginStates{sealer: seal.Sealer{Store: store}, now: time.Now,
 		used: shared.Values{Store: store, Log: log, Kind: "state", Life: stateLife, Most: mostUsed},
-		long: ratelimit.Recent[string, string]{Most: mostLong}}
+		long: ratelimit.Recent{Most: mostLong}}
 }
 
 // beginLogin seals the state of a sign-in into a cookie. It generates state, nonce and verifier.
@@ -136,7 +136,7 @@ func (s *Service) endLogin(w http.ResponseWriter, r *http.Request, state string)
 	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if long, kept := all.long.Get(state); kept {
+	if long, kept := ratelimit.Get[string](&all.long, state); kept {
 		j.Next = long
 	}
 	return j, true
