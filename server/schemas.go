@@ -22,10 +22,14 @@ import (
 // descriptions of members, by their JSON names. Optional members are the named ones, and the ones that encoding/json
 // may leave out.
 func of[T any](words schema, optional ...string) schema {
-	if name := sharedName(reflect.TypeFor[T]()); name != "" {
+	return answered(reflect.TypeFor[T](), words, optional)
+}
+
+func answered(t reflect.Type, words schema, optional []string) schema {
+	if name := sharedName(t); name != "" {
 		return ref(name)
 	}
-	return expanded(reflect.TypeFor[T](), false, words, optional...)
+	return expanded(t, false, words, optional...)
 }
 
 // takes is the schema of a body that a handler reads into a T. Members with omitempty are optional. Unknown ones are
