@@ -4,9 +4,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
+
+func TestMain(m *testing.M) { os.Exit(longtest.Main(m)) }
 
 // atRoot runs a test in the root of the module, so that paths are those of the documents. Each test calls it itself: if
 // TestMain changed the folder, go test would not notice which files a test reads, and would return cached results after
