@@ -8,7 +8,7 @@ TEXT ·mark(SB), NOSPLIT, $0-36
 	MOVQ words+24(FP), DX
 	SHLQ $3, DX              // bytes of marks
 	MOVL $0xFF800000, AX     // less than any number
-	MOVL AX, X1
+	VMOVD AX, X1
 	VPBROADCASTD X1, Y1
 
 byte: // eight numbers; one that is none, as the first operand, leaves the highest
