@@ -29,7 +29,7 @@ type partition struct {
 	owners   []*memory           // by slot; nil = dead
 	passages []int64             // by slot
 	spans    []Span              // by slot
-	lengths  []uint32            // by slot: number of terms, repetitions counted
+	lengths  []uint32            // by slot: number of terms, repetitions counted; gone if dead
 	sketches []similarity.Sketch // by slot: that of the memory at its first one, the zero value at the others
 	words    wordRows            // by slot
 	dead     int                 // dead slots
@@ -99,7 +99,7 @@ func (p *partition) findMatrix(size int) *matrix {
 // remove marks the passages of m as dead.
 func (p *partition) remove(m *memory) {
 	for slot := m.first; slot < m.first+m.count; slot++ {
-		p.owners[slot] = nil
+		p.owners[slot], p.lengths[slot] = nil, gone
 	}
 	p.dead += int(m.count)
 	p.changes++

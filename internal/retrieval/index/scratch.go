@@ -11,6 +11,7 @@ type scratch struct {
 	likely     []likely
 	places     []int32 // see Like
 	postings   [postingsAtOnce]posting
+	saturations
 	comparison
 }
 

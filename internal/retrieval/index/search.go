@@ -114,7 +114,7 @@ func (s *search) run() ([]Hit, int, error) {
 // matchTerms adds up the BM25 score of each passage, term by term, and makes passages with any term candidates. No term
 // lowers a score.
 func (s *search) matchTerms() error {
-	parts := termParts{saturation: s.q.BM25.Saturation()}
+	s.saturations.prepare(s.q.BM25.Saturation())
 	exact := NewExact(s.stats.Passages)
 	s.weights = make([]float32, len(s.q.Terms))
 	lists := make([]termLists, len(s.regions))
@@ -133,9 +133,8 @@ func (s *search) matchTerms() error {
 		if containing == 0 {
 			continue
 		}
-		parts.begin(factor, containing)
 		for j, r := range s.regions {
-			if err := s.addTerm(r, lists[j], &parts); err != nil {
+			if err := s.addTerm(r, lists[j], factor); err != nil {
 				return err
 			}
 		}

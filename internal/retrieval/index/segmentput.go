@@ -100,6 +100,7 @@ func (p *partition) grow(room int) {
 func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 	held := make([]memory, len(s.rows))
 	turns := s.turns
+	p.lengths = append(p.lengths, s.lengths...)
 	for i, row := range s.rows {
 		var t *Turn
 		if len(turns) > 0 && turns[0].memory == i {
@@ -117,6 +118,9 @@ func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 			p.join(m, t)
 		}
 		for range m.count {
+			if owner == nil {
+				p.lengths[len(p.owners)] = gone
+			}
 			p.owners = append(p.owners, owner)
 			p.sketches = append(p.sketches, similarity.Sketch{})
 		}
@@ -124,7 +128,6 @@ func (p *partition) addMemories(s *Segment, skipped []bool) []memory {
 	}
 	p.passages = append(p.passages, s.passages...)
 	p.spans = append(p.spans, s.spans...)
-	p.lengths = append(p.lengths, s.lengths...)
 	p.words.append(s.wordEnds, s.words)
 	return held
 }

@@ -1,86 +1,79 @@
 package index
 
-// termParts says what one term adds to the BM25 of a passage: factor times the saturation of its frequency.
-type termParts struct {
-	saturation Saturation
-	factor     float32
-	once       [mostOnce]float32 // by the length of the passage, for a term that is there once; empty if known is false
-	known      bool
+// saturations are those of terms that are a few times in passages that are not long, nearly all there are, by the
+// frequency and the length.
+type saturations struct {
+	of    Saturation
+	known [mostFrequent << lengthBits]float32
 }
 
 const (
-	mostOnce  = 256  // above the lengths of nearly all passages
-	leastOnce = 1024 // number of passages from which on computing the parts of all lengths first is less work
+	mostFrequent = 8 // above the frequencies that are known
+	lengthBits   = 8 // of the lengths that are known
 )
 
-// begin prepares for a term that some passages contain.
-func (t *termParts) begin(factor float32, passages int) {
-	t.factor, t.known = factor, passages >= leastOnce
-	if !t.known {
+// prepare computes them, unless an earlier search has done so.
+func (k *saturations) prepare(of Saturation) {
+	if k.of == of {
 		return
 	}
-	for length := range t.once {
-		t.once[length] = t.of(1, uint32(length))
+	k.of = of
+	for i := 1 << lengthBits; i < len(k.known); i++ {
+		k.known[i] = of.Of(uint32(i>>lengthBits), uint32(i&(1<<lengthBits-1)))
 	}
 }
 
-// of returns the part for a passage.
-func (t *termParts) of(frequency, length uint32) float32 {
-	// The conversion keeps the product from being fused with the sum to which it is added.
-	return float32(t.factor * t.saturation.Of(frequency, length))
+// get returns the saturation of a term in a passage of some length.
+func (k *saturations) get(frequency, length uint32) float32 {
+	if at := frequency<<lengthBits | length; length>>lengthBits == 0 && frequency < mostFrequent {
+		return k.known[at%uint32(len(k.known))]
+	}
+	return k.of.Of(frequency, length)
 }
 
-// addTerm adds one term's part to the scores of one partition.
-func (s *search) addTerm(r region, lists termLists, parts *termParts) error {
+// addTerm adds one term's part to the scores of one partition: factor times the saturation of its frequency.
+func (s *search) addTerm(r region, lists termLists, factor float32) error {
 	for i := range lists.frozen {
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		s.addFrozen(&r, lists.frozen[i], parts)
+		s.addFrozen(&r, lists.frozen[i], factor)
 	}
 	for _, e := range lists.recent {
-		s.addPosting(&r, e, parts)
+		s.addPosting(&r, e, factor)
 	}
 	return s.ctx.Err()
 }
 
 // addPosting adds a term's part to the score of a passage.
-func (s *search) addPosting(r *region, e posting, parts *termParts) {
+func (s *search) addPosting(r *region, e posting, factor float32) {
 	if r.dead > 0 && r.owners[e.slot] == nil {
 		return
 	}
 	at := r.from + int(e.slot)
-	s.bm25[at] += parts.of(e.frequency, r.lengths[e.slot])
+	// The conversion keeps the product from being fused with the sum.
+	s.bm25[at] += float32(factor * s.saturations.get(e.frequency, r.lengths[e.slot]))
 }
 
 // addFrozen adds a term's part to the scores of the passages in a list.
-func (s *search) addFrozen(r *region, list frozenList, parts *termParts) {
-	room := s.postings[:]
-	if parts.known {
-		room = room[:1]
-	}
-	for {
-		if parts.known {
-			s.addShort(r, &list, parts)
-		}
-		n := list.read(room)
-		if n == 0 {
+func (s *search) addFrozen(r *region, list frozenList, factor float32) {
+	for next := s.postings[:1]; ; s.addPosting(r, next[0], factor) {
+		s.addShort(r, &list, factor)
+		if list.read(next) == 0 {
 			return
-		}
-		for _, e := range room[:n] {
-			s.addPosting(r, e, parts)
 		}
 	}
 }
 
-// addShort adds a term's part to the scores of the next passages in a list, as long as their postings take few bytes.
-// Nearly all of a common term do.
-func (s *search) addShort(r *region, list *frozenList, parts *termParts) {
+// addShort adds a term's part to the scores of the next passages in a list, as long as their postings take few bytes
+// and their saturations are known. Dead passages gain nothing.
+func (s *search) addShort(r *region, list *frozenList, factor float32) {
 	scores := s.bm25[r.from+int(list.base):][:list.slots]
-	lengths, owners := r.lengths[list.base:][:len(scores)], r.owners[list.base:][:len(scores)]
+	lengths := r.lengths[list.base:][:len(scores)]
+	known := &s.saturations.known
 	next, data, at := uint(list.next), list.data, 0
 	for at+3 <= len(data) { // two bytes of a slot, and one of a frequency
-		coded, size, frequency := uint(data[at]), at+1, uint32(1)
+		coded, size := uint(data[at]), at+1
 		if coded >= 0x80 {
 			if data[size] >= 0x80 {
 				break
@@ -91,20 +84,20 @@ func (s *search) addShort(r *region, list *frozenList, parts *termParts) {
 		if slot >= uint(len(scores)) {
 			break
 		}
+		length := lengths[slot]
+		if length>>lengthBits > 0 && length != gone {
+			break
+		}
+		frequency := uint(1)
 		if coded&1 == 0 {
-			if frequency = uint32(data[size]); frequency >= 0x80 {
+			if frequency = uint(data[size]); frequency >= mostFrequent {
 				break
 			}
 			size++
 		}
 		next, at = slot+1, size
-		if r.dead > 0 && owners[slot] == nil {
-			continue
-		}
-		if length := lengths[slot]; frequency == 1 && length < mostOnce {
-			scores[slot] += parts.once[length]
-		} else {
-			scores[slot] += parts.of(frequency, length)
+		if length != gone {
+			scores[slot] += float32(factor * known[(frequency<<lengthBits+uint(length))%uint(len(known))])
 		}
 	}
 	list.next, list.data = uint32(next), data[at:]

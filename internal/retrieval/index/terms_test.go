@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestTermsAddUpTheSameInBothWays adds up terms as for common terms and as for rare ones: lists of all densities,
-// repeated terms, long passages and dead ones.
-func TestTermsAddUpTheSameInBothWays(t *testing.T) {
+// TestTermsAddUpAsTheFormulaSays adds up terms with lists of all densities, repeated terms, long passages and dead
+// ones.
+func TestTermsAddUpAsTheFormulaSays(t *testing.T) {
 	g := newGenerator(11)
 	ix := New()
 	ix.settleAt = 3000
@@ -25,19 +25,28 @@ func TestTermsAddUpTheSameInBothWays(t *testing.T) {
 		ix.Put(Memory{Row: row, ID: fmt.Sprint(row), Partition: 1 + row%2, Entries: []Entry{e}})
 	}
 	for range 2 {
-		sum := func(known bool) *search {
+		sum := func(fast bool) *search {
 			s := &search{ctx: t.Context(), q: &Query{Partitions: []int64{1, 2}}, scratch: new(scratch)}
 			s.open(ix.partitions)
-			parts := termParts{saturation: BM25{K1: 0.9, B: 0.4, Pivot: 6}.Saturation()}
+			s.saturations.prepare(BM25{K1: 0.9, B: 0.4, Pivot: 6}.Saturation())
 			for word := range 600 {
-				parts.begin(0.1+float32(word%7), 0)
-				if known {
-					parts.begin(0.1+float32(word%7), leastOnce)
-				}
+				factor := 0.1 + float32(word%7)
 				for _, r := range s.regions {
-					if err := s.addTerm(r, r.find(fmt.Sprint("w", word)), &parts); err != nil {
-						t.Fatal(err)
+					lists := r.find(fmt.Sprint("w", word))
+					if fast {
+						if err := s.addTerm(r, lists, factor); err != nil {
+							t.Fatal(err)
+						}
+						continue
 					}
+					lists.each(&s.postings, func(list []posting) bool {
+						for _, e := range list {
+							if r.owners[e.slot] != nil {
+								s.bm25[r.from+int(e.slot)] += float32(factor * s.of.Of(e.frequency, r.lengths[e.slot]))
+							}
+						}
+						return true
+					})
 				}
 			}
 			return s
