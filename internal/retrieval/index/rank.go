@@ -164,14 +164,38 @@ var noCosine = float32(math.NaN())
 // maxSeeds bounds the work of finding a floor: with as many results hardly anything could be skipped.
 const maxSeeds = 1000
 
-// floor returns a score that at least limit memories reach, of twice as many whose words fit best. Passages below it
-// need no ranking. If too few memories contain a term, it is the lowest number.
+// floor returns a score that at least limit memories reach, of about twice as many whose words fit best. Passages below
+// it need no ranking. If too few memories contain a term, it is the lowest number.
 func (s *search) floor(score func(Parts) float32, limit int) (float32, error) {
 	lowest := float32(math.Inf(-1))
 	if s.stats.Matches < limit || limit > maxSeeds {
 		return lowest, nil
 	}
-	seeds := newTop(min(2*limit, maxSeeds)) // their scores are BM25, their rows places in the scratch space
+	most := min(2*limit, maxSeeds)
+	groups := newLows(most) // mostly of as many memories, unless these are long or Keep rejects them
+	for _, highest := range s.highest {
+		groups.offer(highest)
+	}
+	seeds, err := s.seeds(most, groups.least())
+	if err == nil && len(seeds) < limit {
+		seeds, err = s.seeds(most, lowest)
+	}
+	if err != nil || len(seeds) < limit {
+		return lowest, err
+	}
+	reached := make([]float32, len(seeds))
+	for i, seed := range seeds {
+		r := s.regionAt(int(seed.Row))
+		reached[i] = score(s.parts(r, int(seed.Row)-r.from))
+	}
+	slices.Sort(reached)
+	return reached[len(reached)-limit], nil
+}
+
+// seeds returns the memories with the highest BM25, at least least: hits with that score, and places in the scratch
+// space as rows.
+func (s *search) seeds(most int, least float32) ([]Hit, error) {
+	seeds := newTop(most)
 	for i := range s.regions {
 		r := &s.regions[i]
 		scores := s.bm25[r.from:r.to]
@@ -182,7 +206,7 @@ func (s *search) floor(score func(Parts) float32, limit int) (float32, error) {
 				seeds.offer(seed)
 			}
 		}
-		err := s.walkAbove(r, seeds.least, func(slot int) {
+		err := s.walkAbove(r, func() float32 { return max(least, seeds.least()) }, func(slot int) {
 			first := r.owners[slot] != current
 			if first {
 				offer()
@@ -193,20 +217,11 @@ func (s *search) floor(score func(Parts) float32, limit int) (float32, error) {
 			}
 		})
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		offer()
 	}
-	if len(seeds.hits) < limit {
-		return lowest, nil
-	}
-	reached := make([]float32, len(seeds.hits))
-	for i, seed := range seeds.hits {
-		r := s.regionAt(int(seed.Row))
-		reached[i] = score(s.parts(r, int(seed.Row)-r.from))
-	}
-	slices.Sort(reached)
-	return reached[len(reached)-limit], nil
+	return seeds.hits, nil
 }
 
 // regionAt returns the region of a place in the scratch space.

@@ -5,6 +5,7 @@ package index
 type scratch struct {
 	bm25       []float32  // score by slot; all 0 between searches
 	candidates []uint64   // one bit per slot to rank; not cleared between searches
+	highest    []float32  // by group of markAtOnce slots: no BM25 is above it; not cleared between searches
 	members    []Member   // see Rerank; empty between searches
 	words      [][]uint16 // of the members
 	cosines    []float32  // by slot: upper bound of its cosine; not cleared between searches
@@ -21,8 +22,10 @@ func (s *scratch) resize(slots int, vectors bool) {
 	if cap(s.bm25) < slots {
 		s.bm25 = make([]float32, room)
 		s.candidates = make([]uint64, room/64)
+		s.highest = make([]float32, roundUp(room, markAtOnce)/markAtOnce)
 	}
 	s.bm25, s.candidates = s.bm25[:slots], s.candidates[:slots/64]
+	s.highest = s.highest[:roundUp(slots, markAtOnce)/markAtOnce]
 	if vectors && cap(s.cosines) < slots {
 		s.cosines = make([]float32, room)
 	}

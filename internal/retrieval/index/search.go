@@ -140,7 +140,11 @@ func (s *search) matchTerms() error {
 		}
 	}
 	s.addExact(&exact)
-	s.stats.MaxBM25 = max(0, simd.Mark(s.bm25, math.SmallestNonzeroFloat32, s.candidates))
+	for i := range s.highest {
+		from, to := i*markAtOnce, min((i+1)*markAtOnce, len(s.bm25))
+		s.highest[i] = simd.Mark(s.bm25[from:to], math.SmallestNonzeroFloat32, s.candidates[from/64:to/64])
+		s.stats.MaxBM25 = max(s.stats.MaxBM25, s.highest[i])
+	}
 	for _, word := range s.candidates {
 		s.stats.Matches += bits.OnesCount64(word)
 	}
@@ -301,32 +305,35 @@ func (s *search) walk(r *region, visit func(slot int)) error {
 	return nil
 }
 
-// markAtOnce is how many passages walkAbove marks at once, by a bound that may rise meanwhile.
-const markAtOnce = 1024
+// markAtOnce is how many slots are marked, or passed over, at once.
+const markAtOnce = 256
 
 // walkAbove visits, in the same order, the candidates whose BM25 is above 0 and at least least(), which may rise
 // meanwhile.
 func (s *search) walkAbove(r *region, least func() float32, visit func(slot int)) error {
-	scores := s.bm25[r.from:r.to]
 	if s.narrow {
 		return s.walk(r, func(slot int) {
-			if scores[slot] >= max(least(), math.SmallestNonzeroFloat32) {
+			if s.bm25[r.from+slot] >= max(least(), math.SmallestNonzeroFloat32) {
 				visit(slot)
 			}
 		})
 	}
 	var marks [markAtOnce / 64]uint64
-	for from := 0; from < len(scores); from += markAtOnce {
+	bound := max(least(), math.SmallestNonzeroFloat32)
+	for from, to := r.from, 0; from < r.to; from = to {
+		group := from / markAtOnce
+		if to = min((group+1)*markAtOnce, r.to); s.highest[group] < bound {
+			continue
+		}
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
-		some := scores[from:min(from+markAtOnce, len(scores))]
-		bound := max(least(), math.SmallestNonzeroFloat32)
+		some := s.bm25[from:to]
 		simd.Mark(some, bound, marks[:])
 		for w, word := range marks[:len(some)/64] {
 			for ; word != 0; word &= word - 1 {
 				if i := w*64 + bits.TrailingZeros64(word); some[i] >= bound {
-					visit(from + i)
+					visit(from - r.from + i)
 					bound = max(least(), math.SmallestNonzeroFloat32)
 				}
 			}
