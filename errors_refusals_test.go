@@ -206,7 +206,7 @@ func (st settled) upkeepRefusals() map[string]refusal {
 // cannotBeWrong are the methods without invalid arguments, and methods without a context.
 var cannotBeWrong = map[string]bool{"Check": true, "Clear": true, "RevokeSignIns": true, "Since": true,
 	"LoadIndex": true, "Reindex": true, "StoreIndex": true,
-	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true, "Sealed": true,
+	"Access": true, "As": true, "Conversation": true, "Key": true, "Close": true, "Snapshot": true, "Confined": true,
 	"Transaction": true, "Namespace": true}
 
 func TestInvalidArgumentsAreNamed(t *testing.T) {
