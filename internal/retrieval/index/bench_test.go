@@ -32,9 +32,13 @@ func benchMemories(n int) []Memory {
 	return memories
 }
 
-func benchmarkSearch(b *testing.B, n int) {
+// benchmarkSearch searches n memories, after one in dead has been deleted; 0 = none.
+func benchmarkSearch(b *testing.B, n, dead int) {
 	ix := New()
 	ix.Put(benchMemories(n)...)
+	for row := 0; dead > 0 && row < n; row += dead {
+		ix.Delete(int64(row))
+	}
 	b.Logf("%d bytes per passage", ix.Bytes()/int64(n))
 	g := newGenerator(2)
 	vector := g.unit(benchSize)
@@ -89,8 +93,10 @@ func benchmarkSearch(b *testing.B, n int) {
 	}
 }
 
-func BenchmarkSearch10k(b *testing.B)  { benchmarkSearch(b, 10_000) }
-func BenchmarkSearch100k(b *testing.B) { benchmarkSearch(b, 100_000) }
+func BenchmarkSearch10k(b *testing.B)  { benchmarkSearch(b, 10_000, 0) }
+func BenchmarkSearch100k(b *testing.B) { benchmarkSearch(b, 100_000, 0) }
+
+func BenchmarkSearchAfterDeletions(b *testing.B) { benchmarkSearch(b, 100_000, 20) }
 
 // BenchmarkPut reports the time for one memory when an index is filled with 20,000 in calls of 200.
 func BenchmarkPut(b *testing.B) {

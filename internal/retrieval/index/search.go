@@ -154,21 +154,13 @@ func (s *search) matchTerms() error {
 // containing counts the living passages that contain a term, given its postings by region.
 func (s *search) containing(lists []termLists) (n int) {
 	for i, r := range s.regions {
-		if r.dead > 0 {
-			lists[i].each(&s.postings, func(list []posting) bool {
-				for _, e := range list {
-					if r.owners[e.slot] != nil {
-						n++
-					}
-				}
-				return true
-			})
-			continue
-		}
+		n += len(lists[i].recent)
 		for _, list := range lists[i].frozen {
 			n += list.passages
 		}
-		n += len(lists[i].recent)
+		if r.dead > 0 {
+			n -= lists[i].dead(r.lengths)
+		}
 	}
 	return n
 }

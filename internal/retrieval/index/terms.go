@@ -102,3 +102,52 @@ func (s *search) addShort(r *region, list *frozenList, factor float32) {
 	}
 	list.next, list.data = uint32(next), data[at:]
 }
+
+// dead counts the dead passages in the lists.
+func (l termLists) dead(lengths []uint32) (n int) {
+	for _, e := range l.recent {
+		if lengths[e.slot] == gone {
+			n++
+		}
+	}
+	for _, list := range l.frozen {
+		var next [1]posting
+		for n += list.deadShort(lengths); list.read(next[:]) > 0; n += list.deadShort(lengths) {
+			if lengths[next[0].slot] == gone {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// deadShort reads the next passages, as long as their postings take few bytes, and counts the dead ones.
+func (l *frozenList) deadShort(lengths []uint32) (n int) {
+	lengths = lengths[l.base:][:l.slots]
+	next, data, at := uint(l.next), l.data, 0
+	for at+3 <= len(data) { // two bytes of a slot, and one of a frequency
+		coded, size := uint(data[at]), at+1
+		if coded >= 0x80 {
+			if data[size] >= 0x80 {
+				break
+			}
+			coded, size = coded&0x7f|uint(data[size])<<7, at+2
+		}
+		slot := next + coded>>1
+		if slot >= uint(len(lengths)) {
+			break
+		}
+		if coded&1 == 0 {
+			if data[size] >= 0x80 {
+				break
+			}
+			size++
+		}
+		next, at = slot+1, size
+		if lengths[slot] == gone {
+			n++
+		}
+	}
+	l.next, l.data = uint32(next), data[at:]
+	return n
+}
