@@ -106,38 +106,47 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 			return nil, err
 		}
 	}
-	kind, err := contentType(f, content)
-	if err != nil {
-		return nil, err
-	}
 	h := w.Header()
-	h.Set("Content-Type", kind)
+	h.Set("Content-Type", f.MIMEType)
 	h.Set("Content-Disposition", disposition(f))
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox")
 	h.Set("Cache-Control", "private, no-cache") // cached by the client only, and revalidated before each use
 	h.Set("ETag", `"`+f.SHA256+`"`)
 	watched := &watchedContent{content: content}
-	http.ServeContent(&contentWriter{ResponseWriter: w, server: s, request: r, size: f.Size}, r, "", f.CreatedAt, watched)
+	http.ServeContent(&contentWriter{ResponseWriter: w, server: s, request: r, content: content}, r, "", f.CreatedAt,
+		watched)
 	return nil, watched.failed
 }
 
-// contentType returns the type of a file. A text in UTF-8 whose type names no encoding gets it: otherwise browsers, and
-// many clients, would read it in a Western one.
-func contentType(f souvenir.File, content *souvenir.FileReader) (string, error) {
+// encodingHead is how many bytes of a text are examined for its encoding.
+const encodingHead = 64 << 10
+
+// contentType returns the type of a file. A text whose type names no encoding gets UTF-8 if the head of its content is
+// in that, and not ASCII alone: otherwise browsers, and many clients, would read it in a Western one. HTML names its
+// own.
+func contentType(content *souvenir.FileReader) string {
+	f := content.File()
 	kind, parameters, err := mime.ParseMediaType(f.MIMEType)
-	if err != nil || !strings.HasPrefix(kind, "text/") || parameters["charset"] != "" || f.Size == 0 {
-		return f.MIMEType, nil //nolint:nilerr // a type that cannot be parsed stays as it is
+	_, named := parameters["charset"]
+	if err != nil || !strings.HasPrefix(kind, "text/") || kind == "text/html" || named {
+		return f.MIMEType
 	}
-	head := make([]byte, min(f.Size, 4096))
-	if _, err := content.ReadAt(head, 0); err != nil {
-		return "", err
+	head := make([]byte, min(f.Size, encodingHead))
+	if _, err := content.ReadAt(head, 0); err != nil { // who reads these bytes gets the error
+		return f.MIMEType
 	}
-	valid := bytes.ToValidUTF8(head, nil)
-	rest := len(head) - len(valid) // a character that continues behind the head, if it is at its end
-	if rest > 0 && (rest >= utf8.UTFMax || int64(len(head)) == f.Size || !bytes.HasPrefix(head, valid)) {
-		return f.MIMEType, nil
+	if int64(len(head)) < f.Size { // the last character may continue behind the head
+		last := max(0, len(head)-utf8.UTFMax)
+		for last < len(head) && utf8.FullRune(head[last:]) {
+			_, size := utf8.DecodeRune(head[last:])
+			last += size
+		}
+		head = head[:last]
 	}
-	return f.MIMEType + "; charset=utf-8", nil
+	if utf8.Valid(head) && bytes.ContainsFunc(head, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return f.MIMEType + "; charset=utf-8"
+	}
+	return f.MIMEType
 }
 
 // withRange returns the headers of a request with a range in the form that [http.ServeContent] reads, or without one
@@ -197,12 +206,12 @@ func (c *watchedContent) Seek(offset int64, whence int) (int64, error) {
 	return c.content.Seek(offset, whence)
 }
 
-// contentWriter gives the errors of [http.ServeContent] the form of all other errors.
+// contentWriter gives the errors of [http.ServeContent] the form of all other errors, and content its type.
 type contentWriter struct {
 	http.ResponseWriter
 	server  *Server
 	request *http.Request
-	size    int64
+	content *souvenir.FileReader
 	refused bool // an error has been written, and its text is dropped
 }
 
@@ -212,17 +221,20 @@ func (w *contentWriter) WriteHeader(status int) {
 	if status == http.StatusPartialContent && w.Header().Get("Content-Length") == "0" {
 		// net/http answers a request for the last 0 bytes as a valid range. An empty range cannot be satisfied, and no
 		// Content-Range can express it (RFC 9110, section 14.1.2).
-		w.Header().Set("Content-Range", "bytes */"+strconv.FormatInt(w.size, 10))
+		w.Header().Set("Content-Range", "bytes */"+w.bytes())
 		status = http.StatusRequestedRangeNotSatisfiable
 	}
 	switch status {
 	case http.StatusRequestedRangeNotSatisfiable:
 		message = "range " + failure.Quote(w.request.Header.Get("Range")) + " is not in this file, which has " +
-			strconv.FormatInt(w.size, 10) + " bytes"
+			w.bytes() + " bytes"
 	case http.StatusPreconditionFailed:
 		message = "the file has changed; GET it for its current ETag"
 	default:
 		if status < http.StatusBadRequest {
+			if h := w.Header(); status != http.StatusNotModified && h.Get("Content-Type") == w.content.File().MIMEType {
+				h.Set("Content-Type", contentType(w.content)) // not for several ranges, which have another type
+			}
 			w.ResponseWriter.WriteHeader(status)
 			return
 		}
@@ -234,6 +246,8 @@ func (w *contentWriter) WriteHeader(status int) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.server.fail(w.ResponseWriter, w.request, &failure.Error{Status: status, Message: message})
 }
+
+func (w *contentWriter) bytes() string { return strconv.FormatInt(w.content.File().Size, 10) }
 
 // Write sends a part of the body.
 func (w *contentWriter) Write(p []byte) (int, error) {

@@ -326,12 +326,8 @@ func TestDownloadsAreSafe(t *testing.T) {
 				t.Errorf("other bytes: %q, want %v", a.Body, c.content)
 			}
 			sum := sha256.Sum256([]byte(c.content))
-			kind := f.MIMEType
-			if strings.HasPrefix(kind, "text/") && !strings.Contains(kind, "charset") {
-				kind += "; charset=utf-8"
-			}
 			for name, value := range map[string]string{
-				"Content-Type": kind, "Content-Disposition": c.disposition, "ETag": `"` + hex.EncodeToString(sum[:]) + `"`,
+				"Content-Type": f.MIMEType, "Content-Disposition": c.disposition, "ETag": `"` + hex.EncodeToString(sum[:]) + `"`,
 				"X-Content-Type-Options": "nosniff", "Cache-Control": "private, no-cache",
 			} {
 				if got := a.Header.Get(name); got != value {
@@ -349,8 +345,13 @@ func TestDownloadsNameTheEncodingOfTexts(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	for _, c := range []struct{ name, kind, content, want string }{
 		{"Chinese", "text/plain", "乌龙茶", "text/plain; charset=utf-8"},
-		{"a character across the end of the examined part", "text/plain", strings.Repeat("x", 4095) + "é乌",
+		{"a character across the end of the examined part", "text/plain", "é" + strings.Repeat("x", 64<<10-3) + "乌龙",
 			"text/plain; charset=utf-8"},
+		{"ASCII", "text/plain", "tea", "text/plain"},
+		{"a Western letter after ASCII", "text/plain", strings.Repeat("x", 64<<10-1) + "\xe9", "text/plain"},
+		{"a Western letter after others", "text/plain", "\xe9" + strings.Repeat("x", 64<<10), "text/plain"},
+		{"HTML", "text/html", "<meta charset=windows-1252>Ã©", "text/html"},
+		{"an empty name of an encoding", `text/plain; charset=""`, "乌龙茶", `text/plain; charset=""`},
 		{"Markdown", "text/markdown", "# Grüße", "text/markdown; charset=utf-8"},
 		{"a Western encoding", "text/plain", "caf\xe9", "text/plain"},
 		{"a Western encoding in the middle", "text/plain", "caf\xe9 au lait", "text/plain"},
