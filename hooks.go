@@ -254,7 +254,7 @@ func (o *operation) guarded(ctx context.Context, name string, call func() error)
 		}
 	}()
 	err = call()
-	if typed, ok := err.(*Error); ok && typed == nil {
+	if typed, ok := err.(*Error); ok && typed == nil { //nolint:errorlint // of this type itself: errors.As would use it
 		return &Error{Kind: KindInternal, Message: "souvenir: the hook " + name +
 			" returned a nil *souvenir.Error as its error; return nil instead"}
 	}

@@ -136,7 +136,9 @@ func (s *Store) sendInvitation(tx db.Tx, v viewer, p naming.Project, invited, to
 	if _, err := purgeProjectInvitations(tx, now); err != nil {
 		return Member{}, err
 	}
-	if err := endInvitationsToName(tx, p.Row, invited); err != nil { // the new one replaces it
+	_, err := tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, p.Row,
+		invited) // the new one replaces it; another spelling may be the id of another user
+	if err != nil {
 		return Member{}, err
 	}
 	sent, err := db.Column[int](tx, `SELECT count(*) FROM project_invitation WHERE sender_id = ?`, v.User)
@@ -299,14 +301,9 @@ func endInvitationsTo(tx db.Tx, project int64, u User, row int64) error {
 		project, row, u.ID); err != nil || u.Name == "" {
 		return err
 	}
-	return endInvitationsToName(tx, project, u.Name)
-}
-
-// endInvitationsToName ends the pending invitations to a project that were sent to a name, in any spelling.
-func endInvitationsToName(tx db.Tx, project int64, name string) error {
 	named, err := db.Column[string](tx, `SELECT invited FROM project_invitation WHERE project_id = ?`, project)
 	for _, invited := range named {
-		if err == nil && foldname.Key(invited) == foldname.Key(name) {
+		if err == nil && foldname.Key(invited) == foldname.Key(u.Name) {
 			_, err = tx.Exec(`DELETE FROM project_invitation WHERE project_id = ? AND invited = ?`, project, invited)
 		}
 	}

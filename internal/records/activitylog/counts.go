@@ -126,7 +126,9 @@ func (c *Counts) Of(tx db.Tx, caller Caller, days []int64) ([]Span, error) {
 	if kept.newest, err = newestOf(tx, caller, complete.row); err != nil {
 		return nil, err
 	}
-	c.kept.Put(caller, kept, 200+8*len(kept.days)+len(kept.spans)*120, mostKept)
+	if complete.row > 0 {
+		c.kept.Put(caller, kept, 200+8*len(kept.days)+len(kept.spans)*120, mostKept)
+	}
 	if complete.row >= last.row {
 		return kept.spans, nil
 	}
@@ -134,12 +136,13 @@ func (c *Counts) Of(tx db.Tx, caller Caller, days []int64) ([]Span, error) {
 	return merge(kept.spans, later), err
 }
 
-// Names is like Of for any days, but counts nothing where that would take long: if there are many calls and none are
+// Names is like Of for any days, but counts nothing where that would take long: if the user has many calls and none are
 // kept. Then the spans have only Client.
 func (c *Counts) Names(tx db.Tx, caller Caller) ([]Span, error) {
-	if _, kept := lru.Get[counted](&c.kept, caller); !kept {
+	if old, _ := lru.Get[counted](&c.kept, caller); old.upto.row == 0 {
 		var rows int64
-		err := tx.QueryRow(`SELECT coalesce((SELECT max(id) FROM activity) - (SELECT min(id) FROM activity), 0)`).Scan(&rows)
+		err := tx.QueryRow(`SELECT count(*) FROM (SELECT 1 FROM activity `+db.ByActivityClient+` WHERE user_uid = ?
+			LIMIT ?) a`, caller.User, mostRows+1).Scan(&rows)
 		if err != nil {
 			return nil, err
 		}
@@ -240,14 +243,31 @@ func (k *counted) end(begin int64) int64 {
 	return afterDays
 }
 
-// count counts the calls of a user after a row, up to another: few rows by their numbers, all of them by the index.
+// count counts the calls of a user after a row, up to another: few rows by their numbers, many by the index.
 func (k *counted) count(tx db.Tx, caller Caller, after, upto int64) ([]Span, error) {
+	if upto <= after {
+		return nil, nil
+	}
 	if after > 0 && upto-after <= mostRows { // the expression prevents use of the user's index
 		return k.group(tx, `FROM activity WHERE coalesce(user_uid, '') = ? AND namespace = ? AND id > ? AND id <= ?`,
 			caller.User, caller.Namespace, after, upto)
 	}
+	var clients int
+	err := tx.QueryRow(`WITH RECURSIVE `+callers+`
+		SELECT count(*) FROM (SELECT 1 FROM caller WHERE client IS NOT NULL LIMIT ?2) c`, caller.User, mostClients+1).
+		Scan(&clients)
+	if err != nil {
+		return nil, err
+	}
+	if clients > mostClients {
+		return k.group(tx, `FROM activity `+db.ByActivityClient+` WHERE user_uid = ? AND namespace = ? AND id > ?
+			AND id <= ?`, caller.User, caller.Namespace, after, upto)
+	}
 	return k.all(tx, caller, after, upto)
 }
+
+// mostClients is how many clients of a user are counted by ranges of the index: one for each client and day.
+const mostClients = 50
 
 // group counts rows by client and day. It groups by quarters of an hour, as days begin at one in all time zones.
 func (k *counted) group(tx db.Tx, from string, args ...any) ([]Span, error) {
@@ -296,12 +316,8 @@ func total(tx db.Tx, caller Caller) ([]Span, error) {
 // all counts the calls of a user after a row, up to another, along ranges of the index: a GROUP BY of all rows would
 // sort them, and take four times as long. One subquery counts all of a range, so its numbers are one text.
 func (k *counted) all(tx db.Tx, caller Caller, after, upto int64) ([]Span, error) {
-	const in = of + ` AND started_at >= begins AND started_at < ends`
-	rows := ``
-	args := []any{caller.User, caller.Namespace, db.List(slices.Concat([]int64{beforeDays}, k.days, []int64{afterDays}))}
-	if after > 0 || upto > 0 {
-		rows, args = ` AND id > ?4 AND id <= ?5`, append(args, after, upto)
-	}
+	const in = of + ` AND started_at >= begins AND started_at < ends AND id > ?4 AND id <= ?5`
+	bounds := slices.Concat([]int64{beforeDays}, k.days, []int64{afterDays})
 	var spans []Span
 	err := tx.Each(func(row db.Rows) error {
 		var s Span
@@ -318,12 +334,12 @@ func (k *counted) all(tx db.Tx, caller Caller, after, upto int64) ([]Span, error
 			(SELECT max(started_at) FROM activity `+db.ByActivityClient+` WHERE user_uid = ?1 AND client = caller.client)
 			FROM caller WHERE client IS NOT NULL),
 		day (begins, ends) AS MATERIALIZED (SELECT value, lead(value) OVER (ORDER BY value) FROM `+db.Numbered3+` l)
-		SELECT client, begins, coalesce((SELECT max(started_at)`+in+rows+`), 0), coalesce((SELECT count(*) || ' ' ||
+		SELECT client, begins, coalesce((SELECT max(started_at)`+in+`), 0), coalesce((SELECT count(*) || ' ' ||
 			count(*) FILTER (WHERE credential <> 'session') || ' ' ||
 			count(*) FILTER (WHERE credential <> 'session' AND outcome <> 'ok') || ' ' ||
 			count(hits) FILTER (WHERE credential <> 'session') || ' ' ||
-			count(*) FILTER (WHERE credential <> 'session' AND hits > 0) || ' ' || min(id)`+in+rows+`), '')
-		FROM c JOIN day ON ends > earliest AND begins <= latest`, args...)
+			count(*) FILTER (WHERE credential <> 'session' AND hits > 0) || ' ' || min(id)`+in+`), '')
+		FROM c JOIN day ON ends > earliest AND begins <= latest`, caller.User, caller.Namespace, db.List(bounds), after, upto)
 	slices.SortFunc(spans, Span.compare)
 	return spans, err
 }

@@ -75,14 +75,14 @@ func activityDays(f *fixture) {
 		{Day: "2026-03-01", Calls: 3, Searches: 2, Found: 1, Clients: 2},
 		{Day: "2026-03-02", Calls: 2, Failed: 2, Clients: 1}})
 	f.equal("today", days(souvenir.CallDaysQuery{Days: 1}), []souvenir.CallDay{{Day: "2026-03-02"}})
-	for i := range 21 { // this many clients are counted in another way
+	for i := range 60 { // this many clients are counted in another way
 		once := search
 		once.Client, once.Hits = fmt.Sprint("client ", i), nil
 		f.record(once)
 	}
 	f.equal("of many clients, in Berlin", days(souvenir.CallDaysQuery{Days: 2, Location: berlin}), []souvenir.CallDay{
 		{Day: "2026-03-01", Calls: 3, Searches: 2, Found: 1, Clients: 2},
-		{Day: "2026-03-02", Calls: 23, Failed: 2, Clients: 22}})
+		{Day: "2026-03-02", Calls: 62, Failed: 2, Clients: 61}})
 	_, err = ann.reader.Insights().CallDays(f.ctx, souvenir.CallDaysQuery{Days: 367})
 	f.failsAt("CallDays", err, souvenir.ErrInvalid, "days")
 	_, err = f.as(souvenir.Access{User: "ann", Projects: []string{"p"}}).reader.Insights().CallDays(f.ctx,
