@@ -237,7 +237,8 @@ func keptClusters(before []Cluster, p *pictures.Picture, some, groups []int) []C
 			all[i].Name = before[i].Name
 		}
 	}
-	return slices.DeleteFunc(all, func(c Cluster) bool { return len(c.Nodes) == 0 })
+	all = slices.DeleteFunc(all, func(c Cluster) bool { return len(c.Nodes) == 0 })
+	return append([]Cluster(nil), all...) // nil for none
 }
 
 // neighbours returns x and y of each memory with a vector, and sets the clusters.
