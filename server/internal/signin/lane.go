@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/server/internal/web"
 )
 
@@ -54,6 +55,7 @@ func (l *lane) enter(ctx context.Context, h http.Header) (leave func(), err erro
 		h.Set("Retry-After", strconv.Itoa(web.LaneRetry))
 		return nil, web.ErrBusy
 	}
+	defer fairqueue.Pause(ctx)() // those who check wait for a place after they write
 	select {
 	case l.running <- struct{}{}:
 		return func() { <-l.running; <-l.inside }, nil
