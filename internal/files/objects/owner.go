@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/fault"
 	"github.com/souvenir-ai/souvenir/internal/sharedstate"
 )
@@ -81,6 +82,7 @@ func (o *Objects) Adopt(ctx context.Context) error {
 	if o.Storage == nil {
 		return ErrNone
 	}
+	defer fairqueue.Pause(ctx)() // as Remove
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mark(ctx, "")

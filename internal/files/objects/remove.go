@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 )
 
 // Remove deletes objects that no file needs: those of deleted files, and of uploads that were never finished. It
@@ -16,6 +17,8 @@ func (o *Objects) Remove(ctx context.Context, most int) (removed int, err error)
 		return 0, nil
 	}
 	ctx = db.Freeing(ctx)
+	// One that writes must never wait for a place that others hold, who wait here for it.
+	defer fairqueue.Pause(ctx)()
 	for removed < most {
 		n, err := o.removeSome(ctx)
 		removed += n
