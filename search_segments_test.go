@@ -9,8 +9,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/retrieval"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
 )
@@ -413,4 +415,31 @@ func TestCheckFindsWrongSegments(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCallsThatRemoveTracesDoNotWaitForEachOthersPlaces(t *testing.T) {
+	s := openWords(t, filepath.Join(t.TempDir(), "store.db"), Options{})
+	for i := range 3 {
+		mustAdd(t, s, NewMemory{Content: fmt.Sprintf("The ferry %d.", i)})
+	}
+	mustPersist(t, s)
+	mustAdd(t, s, NewMemory{Content: "The last ferry."})
+	queue := fairqueue.New(fairqueue.Limits{Running: 1, RunningPerUser: 1, Begun: 9, BegunPerUser: 9, Waiting: 9,
+		WaitingPerUser: 9, Patience: time.Minute})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var calls sync.WaitGroup
+	for range 3 {
+		calls.Go(func() {
+			ticket := queue.Ticket()
+			if err := ticket.Enter(ctx, "anna"); err != nil {
+				t.Errorf("got %v, want a place", err)
+			}
+			defer ticket.Leave()
+			if err := s.index.Persist(fairqueue.With(ctx, ticket), true); err != nil {
+				t.Errorf("got %v, want the segments written", err)
+			}
+		})
+	}
+	calls.Wait()
 }

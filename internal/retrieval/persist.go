@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/souvenir-ai/souvenir/internal/db"
+	"github.com/souvenir-ai/souvenir/internal/fairqueue"
 	"github.com/souvenir-ai/souvenir/internal/kernel"
 	"github.com/souvenir-ai/souvenir/internal/retrieval/index"
 	"github.com/souvenir-ai/souvenir/internal/sealing/sealedrows"
@@ -56,6 +57,8 @@ const (
 // persistAlone runs fn while no other process, and no other goroutine of this one, writes segments. Without wait it
 // does nothing if another process does.
 func (c *Cache) persistAlone(ctx context.Context, wait bool, fn func() error) error {
+	// One that writes must never wait for a place that others hold, who wait here for it.
+	defer fairqueue.Pause(ctx)()
 	select {
 	case <-c.persisting:
 		defer func() { c.persisting <- struct{}{} }()
