@@ -27,8 +27,18 @@ type change struct {
 	at           time.Time // when it was said; zero: not known
 }
 
-// errGone means that the text of a target changed since the proposal was made.
+// errGone means that the text of a target changed since the proposal was made, or that another memory changed, so that
+// it no longer fits.
 var errGone = errors.New("the memory was changed or deleted since")
+
+// gone is a more exact errGone.
+type gone string
+
+func (g gone) Error() string { return string(g) }
+
+func (g gone) Is(err error) bool { return err == errGone }
+
+const errAlone = gone("the memory that would stay in its place was deleted or superseded since")
 
 // about records the state of the memory that a proposal is about.
 func (p *Proposal) about(m souvenir.Memory) { p.revision, p.was = m.Revision, digest(m.Content) }
@@ -155,7 +165,27 @@ func (s scope) target(ctx context.Context, p Proposal) (souvenir.Memory, error) 
 	if err == nil && (!same || !s.holds(m) || protected(m) || m.SupersededBy != "") {
 		err = errGone
 	}
+	if err == nil && p.Action == Forget {
+		err = s.remain(ctx, p.stays)
+	}
 	return m, err
+}
+
+// remain returns errAlone unless the memories that are to stay are still there, or those that superseded them.
+func (s scope) remain(ctx context.Context, stays map[string]bool) error {
+	for id, replaced := range stays {
+		m, err := s.store.GetMemory(ctx, id)
+		if err == nil && replaced && m.SupersededBy != "" {
+			m, err = s.store.GetMemory(ctx, m.SupersededBy)
+		}
+		if errors.Is(err, souvenir.ErrNotFound) || err == nil && (m.SupersededBy != "" || !s.holds(m)) {
+			return errAlone
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // apply makes a change. Its target was checked in the same transaction.

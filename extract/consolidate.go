@@ -301,6 +301,18 @@ func (r *run) settle(ctx context.Context, g group) ([]Proposal, bool, error) {
 	if len(allowed) == 0 {
 		return nil, false, r.leave(ctx, g)
 	}
+	stays := map[string]bool{}
+	for _, m := range g.memories {
+		stays[m.ID] = false
+	}
+	for _, p := range allowed {
+		if stays[p.Target] = p.Action == Supersede; p.Action == Forget {
+			delete(stays, p.Target)
+		}
+	}
+	for i := range allowed {
+		allowed[i].stays = stays
+	}
 	return allowed, false, nil
 }
 
@@ -319,7 +331,7 @@ func (g group) bySimilarity() []Proposal {
 	var all []Proposal
 	for _, m := range g.memories {
 		if m.ID != stays.ID && m.Supersedes == "" {
-			all = append(all, Proposal{Action: Forget, Target: m.ID,
+			all = append(all, Proposal{Action: Forget, Target: m.ID, stays: map[string]bool{stays.ID: false},
 				Reason: fmt.Sprintf("%s %s: %s", why, stays.ID, cut(stays.Content, MaxReason/2))})
 		}
 	}

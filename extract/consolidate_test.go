@@ -192,3 +192,65 @@ func TestConsolidationMakesNothingOutdatedValidAgain(t *testing.T) {
 		t.Errorf("again: got %d requests, want 1", m.count())
 	}
 }
+
+func TestOfTwoThatSayTheSameOneStays(t *testing.T) {
+	said := []string{"The deployment runs each Thursday at noon.", "The deployment runs every Thursday at noon."}
+	changes := map[string]func(*souvenir.Store, string) error{
+		"deleted": func(s *souvenir.Store, id string) error { return s.DeleteMemory(t.Context(), id, nil) },
+		"superseded": func(s *souvenir.Store, id string) error {
+			_, err := s.AddMemory(t.Context(), souvenir.NewMemory{Content: "Nothing is deployed.", Supersedes: id})
+			return err
+		},
+	}
+	for name, change := range changes {
+		for by, e := range map[string]func() extract.Extractor{
+			"similarity": func() extract.Extractor { return nil },
+			"a model": func() extract.Extractor {
+				return newModel(t, func(document) any { return []proposal{{"forget", "", 1, []int{}, "The same.", 0.9}} }).chat(t)
+			},
+		} {
+			t.Run(name+" "+by, func(t *testing.T) {
+				store := open(t)
+				ids := remember(t, store, said...)
+				l := learner(t, store, extract.Options{Extractor: e()})
+				kept := consolidate(t, l).Kept
+				if len(kept) != 1 || kept[0].Proposal.Target != ids[0] {
+					t.Fatalf("got %+v, want one proposal, to forget %s", kept, ids[0])
+				}
+				if err := change(store, ids[1]); err != nil {
+					t.Fatal(err)
+				}
+				if w := waiting(t, store)[0]; !strings.Contains(w.Conflict, "would stay") || w.Target == nil {
+					t.Errorf("got the conflict %q and the target %v, want one with the other memory", w.Conflict, w.Target)
+				}
+				if _, err := l.Accept(t.Context(), kept[0].ID, ""); !errors.Is(err, souvenir.ErrConflict) {
+					t.Errorf("got the error %v, want ErrConflict", err)
+				}
+				if got := facts(t, store, inDefault); !slices.Contains(got, said[0]) {
+					t.Errorf("got %q, want %q among them", got, said[0])
+				}
+			})
+		}
+	}
+}
+
+func TestAMergeInTwoProposalsIsAcceptedInAnyOrder(t *testing.T) {
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		store := open(t)
+		remember(t, store, weekly...)
+		m := newModel(t, func(document) any {
+			return []proposal{{"supersede", "The deployment runs every Thursday at noon sharp.", 1, []int{}, "", 0.8},
+				{"forget", "", 2, []int{}, "Merged.", 0.8}}
+		})
+		l := learner(t, store, extract.Options{Extractor: m.chat(t)})
+		kept := consolidate(t, l).Kept
+		for _, i := range order {
+			if _, err := l.Accept(t.Context(), kept[i].ID, ""); err != nil {
+				t.Errorf("accept %d of %v: got the error %v, want none", i, order, err)
+			}
+		}
+		if got := facts(t, store, inDefault); len(got) != 1 || !strings.HasSuffix(got[0], "sharp.") {
+			t.Errorf("got %q, want the merged text alone", got)
+		}
+	}
+}

@@ -56,6 +56,10 @@ type Proposal struct {
 	// a tag, do not matter.
 	revision int
 	was      string
+
+	// stays has the memories of the group that must still be there when Target is forgotten, by id; true: another proposal
+	// supersedes it.
+	stays map[string]bool
 }
 
 // Conversation is the input of an [Extractor].

@@ -40,6 +40,8 @@ type keptProposal struct {
 	Was          string    `json:"was,omitempty"`
 	Conversation string    `json:"conversation,omitempty"`
 	At           time.Time `json:"at,omitzero"`
+
+	Stays map[string]bool `json:"stays,omitempty"`
 }
 
 const (
@@ -54,7 +56,7 @@ func (s scope) keep(ctx context.Context, c change) (Pending, error) {
 		content = c.Content // hooks see it now, and again when it is applied
 	}
 	c.Content = ""
-	data, err := json.Marshal(keptProposal{c.Proposal, c.revision, c.was, c.conversation, c.at})
+	data, err := json.Marshal(keptProposal{c.Proposal, c.revision, c.was, c.conversation, c.at, c.stays})
 	if err != nil {
 		return Pending{}, err
 	}
@@ -88,10 +90,11 @@ func (s scope) read(m souvenir.Memory) (Pending, change, error) {
 	if kept.Content = ""; kept.writes() {
 		kept.Content = m.Content
 	}
-	if unreadable || kept.fault() != "" || kept.Action == None {
+	if unreadable || kept.fault() != "" || len(kept.Stays) > maxGroup || kept.Action == None {
 		return Pending{}, change{}, unknown
 	}
 	kept.revision, kept.was, kept.Reason = kept.Revision, kept.Was, cut(kept.Reason, MaxReason)
+	kept.stays = kept.Stays
 	c := change{kept.Proposal, kept.Conversation, kept.At}
 	p := pendingOf(m)
 	p.Proposal, p.Conversation, p.SaidAt = c.Proposal, c.conversation, c.at

@@ -96,7 +96,7 @@ func (v *Reviewer) waiting(ctx context.Context, m souvenir.Memory) (Waiting, err
 	}
 	target, err := s.target(ctx, c.Proposal)
 	if errors.Is(err, errGone) {
-		w.Conflict = errGone.Error()
+		w.Conflict = err.Error()
 	} else if err != nil {
 		return w, err
 	}
