@@ -157,15 +157,22 @@ func (r *run) groups(ctx context.Context) ([]group, error) {
 func state(m souvenir.Memory) string { return m.ID + "/" + digest(m.Content) }
 
 // offered returns the states of the memories that proposals wait for, or were refused for; and the marks of the groups
-// that a model left alone.
+// that a model left alone. After the first time it looks only at those that others may have stored since.
 func (r *run) offered(ctx context.Context) (states, left map[string]bool, err error) {
 	states, left = map[string]bool{}, map[string]bool{}
-	for m, err := range r.store.Memories(ctx, r.scope.proposals()) {
+	list := r.scope.proposals()
+	if !r.offers.IsZero() {
+		list.Filter["created_at"] = souvenir.Condition{AtLeast: r.offers.Add(-clocks)}
+	}
+	for m, err := range r.store.Memories(ctx, list) {
 		if errors.Is(err, souvenir.ErrNotFound) {
 			break
 		}
 		if err != nil {
 			return nil, nil, err
+		}
+		if m.CreatedAt.After(r.offers) {
+			r.offers = m.CreatedAt
 		}
 		if mark, ok := m.Metadata[markKey].(string); ok {
 			left[mark] = true
@@ -338,11 +345,23 @@ func (g group) bySimilarity() []Proposal {
 	return all
 }
 
-// offer keeps the proposals for a group, if its memories are still the same.
+// clocks is how much the clocks of two processes on a store may differ.
+const clocks = time.Hour
+
+// offer keeps the proposals for a group, if its memories are still the same, and no other call has made one about them.
 func (r *run) offer(ctx context.Context, g group, proposals []Proposal) error {
 	var kept []Pending
 	err := r.transaction(ctx, func(ctx context.Context) error {
 		kept = nil
+		made, _, err := r.offered(ctx)
+		if err != nil {
+			return err
+		}
+		for _, m := range g.memories {
+			if made[state(m)] {
+				return errGone
+			}
+		}
 		for _, p := range proposals {
 			p.Group = g.memories[0].ID
 			for _, m := range g.memories {

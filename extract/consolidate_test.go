@@ -254,3 +254,32 @@ func TestAMergeInTwoProposalsIsAcceptedInAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// pausing is a Consolidator that calls a function before it answers.
+type pausing struct {
+	extract.Consolidator
+	pause func()
+}
+
+func (p pausing) Extract(context.Context, extract.Conversation) (x extract.Extraction, err error) {
+	return x, nil
+}
+
+func (p pausing) Consolidate(ctx context.Context, group []souvenir.Memory) (extract.Extraction, error) {
+	p.pause()
+	return extract.Extraction{Proposals: []extract.Proposal{{Action: extract.Forget, Target: group[0].ID}}}, nil
+}
+
+func TestTwoConsolidationsAtOnceKeepAProposalOnce(t *testing.T) {
+	store := open(t)
+	remember(t, store, weekly...)
+	second := learner(t, store, extract.Options{Extractor: pausing{pause: func() {}}})
+	first := learner(t, store, extract.Options{Extractor: pausing{pause: func() {
+		if r := consolidate(t, second); len(r.Kept) != 1 {
+			t.Errorf("the second: got %+v, want one kept", r)
+		}
+	}}})
+	if r := consolidate(t, first); len(r.Kept) != 0 || len(waiting(t, store)) != 1 {
+		t.Errorf("the first: got %+v and %d waiting, want none kept and 1", r, len(waiting(t, store)))
+	}
+}

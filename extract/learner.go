@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 )
@@ -146,6 +147,7 @@ type run struct {
 	report       *Report
 	unread       []string  // turns skipped since the last commit
 	dry          *position // the position of a dry run
+	offers       time.Time // when the latest proposal was stored that this call knows of
 }
 
 // batch is the input of one extraction, and the position after it.
