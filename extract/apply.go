@@ -17,7 +17,14 @@ type Applied struct {
 	Proposal Proposal `json:"proposal"`
 	Memory   string   `json:"memory,omitempty"` // the id of the memory that was stored, changed, deleted or met
 
-	revision int // of Memory, if it was stored or changed
+	revision int   // of Memory, if it was stored or changed
+	ended    ended // what a deleted memory superseded
+}
+
+// ended is a memory that is no longer valid, even without the one that superseded it. The zero value is none.
+type ended struct {
+	id    string
+	until time.Time // the end that it had of its own
 }
 
 // change is a proposal to apply, and its origin.
@@ -171,7 +178,7 @@ func (s scope) target(ctx context.Context, p Proposal) (souvenir.Memory, error) 
 	return m, err
 }
 
-// remain returns errAlone unless the memories that are to stay are still there, or those that superseded them.
+// remain returns errAlone unless the memories that are to stay are still there, or their successors.
 func (s scope) remain(ctx context.Context, stays map[string]bool) error {
 	for id, replaced := range stays {
 		m, err := s.store.GetMemory(ctx, id)
@@ -224,11 +231,37 @@ func (s scope) apply(ctx context.Context, c change, target souvenir.Memory) (App
 		done.revision = m.Revision
 		return done, sourceGone(err)
 	case Forget:
-		return done, s.store.DeleteMemory(ctx, c.Target, nil)
+		var err error
+		done.ended, err = s.forget(ctx, target)
+		return done, err
 	case None:
 		return done, nil
 	}
 	return done, fmt.Errorf("extract: unknown action %q", c.Action)
+}
+
+// forget deletes a memory. The one that it superseded stays as outdated as it is.
+func (s scope) forget(ctx context.Context, m souvenir.Memory) (ended, error) {
+	var before souvenir.Memory
+	var err error
+	if m.Supersedes != "" {
+		if before, err = s.store.GetMemory(ctx, m.Supersedes); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+			return ended{}, err
+		}
+	}
+	if err := s.store.DeleteMemory(ctx, m.ID, nil); err != nil || before.SupersededBy != m.ID {
+		return ended{}, err
+	}
+	now, err := s.store.GetMemory(ctx, before.ID)
+	if err != nil || now.SupersededBy != "" || now.ValidUntil.Equal(before.ValidUntil) {
+		return ended{}, err
+	}
+	until := before.ValidUntil
+	if least := now.ValidFrom.Add(time.Microsecond); until.Before(least) && !now.ValidFrom.IsZero() {
+		until = least
+	}
+	_, err = s.store.UpdateMemory(ctx, now.ID, souvenir.MemoryUpdate{ValidUntil: &until})
+	return ended{now.ID, now.ValidUntil}, err
 }
 
 // sourceGone explains that a turn was deleted in the meantime, so the proposal from it is not stored.

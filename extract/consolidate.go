@@ -157,7 +157,7 @@ func (r *run) groups(ctx context.Context) ([]group, error) {
 func state(m souvenir.Memory) string { return m.ID + "/" + digest(m.Content) }
 
 // offered returns the states of the memories that proposals wait for, or were refused for; and the marks of the groups
-// that a model left alone. After the first time it looks only at those that others may have stored since.
+// that a model left alone. After the first time it looks only at what others may have stored since.
 func (r *run) offered(ctx context.Context) (states, left map[string]bool, err error) {
 	states, left = map[string]bool{}, map[string]bool{}
 	list := r.scope.proposals()

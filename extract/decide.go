@@ -146,6 +146,9 @@ func undo(ctx context.Context, store *souvenir.Store, d Decision) error {
 func (d Decision) revert(ctx context.Context, store *souvenir.Store) error {
 	if d.accepted && d.Proposal.Action == Forget {
 		_, err := store.Trash().Restore(ctx, d.Memory)
+		if err == nil && d.ended.id != "" {
+			_, err = store.UpdateMemory(ctx, d.ended.id, souvenir.MemoryUpdate{ValidUntil: &d.ended.until})
+		}
 		return err
 	}
 	if !d.accepted || d.revision == 0 || d.Proposal.Action == Update && d.revision == d.before {
