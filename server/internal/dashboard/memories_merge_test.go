@@ -1,13 +1,16 @@
 package dashboard_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/internal/testing/longtest"
@@ -156,6 +159,71 @@ func TestInvalidMerges(t *testing.T) {
 	p := rita.Get("/memories/merge?id="+w.Memory+"&id="+third).Expect(http.StatusOK, "Merge memories: 2")
 	rita.Post("/memories/merge", url.Values{"csrf": {p.Hidden().Get("csrf")}, "id": {w.Memory, third},
 		"revision": {"1", "1"}, "keep": {w.Memory}}).Expect(http.StatusForbidden, "Nothing was changed", "read-only")
+}
+
+// worldWithHooks is a world whose store has hooks.
+func worldWithHooks(t *testing.T, hooks souvenir.Hooks) *servertest.World {
+	t.Helper()
+	p := servertest.Template(t)
+	return servertest.Serve(t, p, p.Copy(t).Open(t, &souvenir.Options{Hooks: []souvenir.Hooks{hooks}}), server.Options{})
+}
+
+// sendMerge merges two memories into the first.
+func sendMerge(by *servertest.Browser, first, second string) *servertest.Page {
+	p := by.Get("/memories/merge?id=" + first + "&id=" + second)
+	return by.Post("/memories/merge", url.Values{"csrf": {p.Hidden().Get("csrf")}, "id": {first, second},
+		"revision": {"1", "1"}, "keep": {first}, "content": {""}})
+}
+
+func TestAMergeThatFailsMidwayHasChangedNothing(t *testing.T) {
+	w := worldWithHooks(t, souvenir.Hooks{BeforeDelete: func(context.Context, souvenir.Operation) error {
+		return &souvenir.Error{Kind: souvenir.KindForbidden, Message: "nothing is deleted here"}
+	}})
+	first, second, linking := alike(w)
+	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
+	sendMerge(w.SignedIn(servertest.Owner), first, second).Expect(http.StatusForbidden,
+		"Nothing was changed: nothing is deleted here")
+	for _, id := range []string{first, second, linking} {
+		if m, err := view.GetMemory(t.Context(), id); err != nil || m.Revision != 1 {
+			t.Errorf("got revision %d and %v, want 1", m.Revision, err)
+		}
+	}
+}
+
+func TestAnEditDuringAMergeIsNotLost(t *testing.T) {
+	const content = "an edit in between"
+	var w *servertest.World
+	var second string
+	var begun atomic.Bool
+	edited := make(chan error, 1)
+	w = worldWithHooks(t, souvenir.Hooks{BeforeUpdate: func(context.Context, souvenir.Operation,
+		*souvenir.MemoryUpdate) error {
+		if !begun.Swap(true) {
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				text := content
+				_, err := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).UpdateMemory(context.Background(), second,
+					souvenir.MemoryUpdate{Content: &text})
+				edited <- err
+			}()
+			select {
+			case <-over:
+			case <-time.After(200 * time.Millisecond): // it waits for the merge
+			}
+		}
+		return nil
+	}})
+	first, second2, _ := alike(w)
+	second = second2
+	p := sendMerge(w.SignedIn(servertest.Owner), first, second)
+	err := <-edited
+	m, gone := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]}).GetMemory(t.Context(), second)
+	merged := p.Status == http.StatusSeeOther
+	if merged == (err == nil) || merged == (gone == nil) || !merged && m.Content != content {
+		t.Errorf("got %q after the merge was answered with %d and the edit with %v, want one of both done", m.Content,
+			p.Status, err)
+	}
 }
 
 func TestAMergeMakesNothingOutdatedValidAgain(t *testing.T) {

@@ -99,18 +99,15 @@ func distinctIDs(all []string) []string {
 // readMerge reads the memories to merge. The first one is kept, unless the user chooses another.
 func readMerge(ctx context.Context, store *souvenir.Store, ids []string) (mergePage, error) {
 	var data mergePage
-	for _, id := range ids {
-		m, err := store.GetMemory(ctx, id)
-		switch {
-		case errors.Is(err, souvenir.ErrNotFound):
-			data.Gone++
-			continue
-		case err != nil:
-			return data, err
-		}
-		choice := mergeChoice{Memory: m, Keep: len(data.Memories) == 0, Letter: string(rune('A' + len(data.Memories)))}
-		if len(data.Memories) > 0 {
-			choice.Pieces, choice.Long = compared(m.Content, data.Memories[0].Content)
+	all, err := readChoices(ctx, store, ids)
+	if err != nil {
+		return data, err
+	}
+	data.Gone = len(ids) - len(all)
+	for i, choice := range all {
+		m := choice.Memory
+		if choice.Keep = i == 0; i > 0 {
+			choice.Pieces, choice.Long = compared(m.Content, all[0].Content)
 		} else {
 			text, long := textview.Opening(m.Content, comparedContent)
 			choice.Pieces, choice.Long = []textview.Segment{{Text: text}}, long
@@ -129,6 +126,20 @@ func readMerge(ctx context.Context, store *souvenir.Store, ids []string) (mergeP
 		data.Memories = append(data.Memories, choice)
 	}
 	return data, nil
+}
+
+// readChoices reads the memories to merge, as far as they exist.
+func readChoices(ctx context.Context, store *souvenir.Store, ids []string) (all []mergeChoice, err error) {
+	for _, id := range ids {
+		m, err := store.GetMemory(ctx, id)
+		switch {
+		case err == nil:
+			all = append(all, mergeChoice{Memory: m, Letter: string(rune('A' + len(all)))})
+		case !errors.Is(err, souvenir.ErrNotFound):
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // Cut reports whether only the beginning is shown.
@@ -158,63 +169,55 @@ func (s *Service) mergeMemories(w http.ResponseWriter, r *http.Request, c reques
 		return nil, failure.Invalid("id", "the form names "+strconv.Itoa(len(ids))+" memories with "+
 			strconv.Itoa(len(revisions))+" revisions; 2 to "+strconv.Itoa(maxMerge)+", each once, can be merged")
 	}
-	data, err := readMerge(r.Context(), c.Store, ids)
-	if err != nil {
-		return nil, err
-	}
-	keep := slices.IndexFunc(data.Memories, func(m mergeChoice) bool { return m.ID == values.Get("keep") })
 	// A text area sends each line end as CR LF.
-	data.Content = strings.ReplaceAll(values.Get("content"), "\r\n", "\n")
-	for i := range data.Memories {
-		data.Memories[i].Keep = i == max(0, keep)
-	}
-	again := func(status int, problem string) (any, error) {
-		if len(data.Memories) < 2 {
-			return nil, &failure.Error{Status: status, Message: problem}
-		}
-		data.Problem = web.Sentence(problem)
-		p := mergeShown(data)
-		p.Status = status
-		return p, nil
-	}
-	if data.Gone > 0 {
-		return again(http.StatusConflict,
-			"some of them no longer exist; nothing was changed, and the rest are below")
-	}
-	for i, m := range data.Memories {
-		if revisions[i] != strconv.Itoa(m.Revision) {
-			return again(http.StatusConflict, "someone else has changed "+m.Letter+
-				" meanwhile; nothing was changed, and these are the current versions")
-		}
-	}
-	if keep < 0 {
-		return again(http.StatusBadRequest, "keep is "+failure.Quote(values.Get("keep"))+
-			"; choose which memory to keep")
-	}
-	problem, err := revives(r.Context(), c.Store, data.Memories, keep)
-	if err != nil {
-		return nil, err
-	}
-	if problem != "" {
-		return again(http.StatusBadRequest, problem)
-	}
+	form := mergeForm{ids, revisions, values.Get("keep"), strings.ReplaceAll(values.Get("content"), "\r\n", "\n")}
 	done := merge{store: c.Store}
-	ctx := context.WithoutCancel(
-		r.Context()) // a client that disconnects must not leave half a merge, which could not be undone
-	if err := done.run(ctx, data.Memories, keep, data.Content); err != nil {
-		if undone := done.takeBack(ctx); undone != nil {
-			return nil, errors.Join(err, undone)
-		}
-		status, message := failure.Describe(err)
-		if status >= http.StatusInternalServerError {
-			return nil, err
-		}
-		return again(status, "nothing was changed: "+message)
+	// It goes on without a client that disconnects.
+	err = c.Store.Transaction(context.WithoutCancel(r.Context()), func(ctx context.Context) error {
+		done = merge{store: c.Store}
+		return done.run(ctx, form)
+	})
+	if err != nil {
+		return mergeAgain(r.Context(), c.Store, form, err)
 	}
-	return s.site.StepDone(c, "/memories/"+ids[slices.Index(ids, values.Get("keep"))], web.Step{
+	return s.site.StepDone(c, "/memories/"+form.keep, web.Step{
 		Text: web.Count(len(ids), "memory") + " merged. The result has the tags, metadata, links and files of all.",
 		Path: mergeAddress(ids), Back: done.takeBack, Bytes: done.bytes(),
 	}), nil
+}
+
+// mergeForm says what to merge.
+type mergeForm struct {
+	ids, revisions []string
+	keep           string // id
+	content        string // the new one; empty: that of the memory that is kept
+}
+
+// mergeAgain shows the form again, with the current versions, after a merge that changed nothing.
+func mergeAgain(ctx context.Context, store *souvenir.Store, form mergeForm, problem error) (any, error) {
+	status, message := failure.Describe(problem)
+	if status >= http.StatusInternalServerError {
+		return nil, problem
+	}
+	var refused *failure.Error
+	if !errors.As(problem, &refused) {
+		message = "nothing was changed: " + message
+	}
+	data, err := readMerge(ctx, store, form.ids)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data.Memories) < 2:
+		return nil, &failure.Error{Status: status, Message: message}
+	}
+	keep := slices.IndexFunc(data.Memories, func(m mergeChoice) bool { return m.ID == form.keep })
+	for i := range data.Memories {
+		data.Memories[i].Keep = i == max(0, keep)
+	}
+	data.Content, data.Problem = form.content, web.Sentence(message)
+	p := mergeShown(data)
+	p.Status = status
+	return p, nil
 }
 
 // revives says why a merge would make an outdated memory valid again, by deleting the one that supersedes it; empty: it
@@ -257,8 +260,39 @@ type merge struct {
 // movedFile is a file that was linked to a deleted memory.
 type movedFile struct{ id, from string }
 
-// run merges the memories.
-func (m *merge) run(ctx context.Context, all []mergeChoice, keep int, content string) error {
+// run merges the memories in a transaction, unless they have changed since the form was shown.
+func (m *merge) run(ctx context.Context, form mergeForm) error {
+	all, err := readChoices(ctx, m.store, form.ids)
+	if err != nil {
+		return err
+	}
+	if len(all) < len(form.ids) {
+		return &failure.Error{Status: http.StatusConflict,
+			Message: "some of them no longer exist; nothing was changed, and the rest are below"}
+	}
+	for i, one := range all {
+		if form.revisions[i] != strconv.Itoa(one.Revision) {
+			return &failure.Error{Status: http.StatusConflict, Message: "someone else has changed " + one.Letter +
+				" meanwhile; nothing was changed, and these are the current versions"}
+		}
+	}
+	keep := slices.Index(form.ids, form.keep)
+	if keep < 0 {
+		return &failure.Error{Status: http.StatusBadRequest, Message: "keep is " + failure.Quote(form.keep) +
+			"; choose which memory to keep"}
+	}
+	problem, err := revives(ctx, m.store, all, keep)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		return &failure.Error{Status: http.StatusBadRequest, Message: problem}
+	}
+	return m.change(ctx, all, keep, form.content)
+}
+
+// change gives the kept memory what only the others have, and deletes these.
+func (m *merge) change(ctx context.Context, all []mergeChoice, keep int, content string) error {
 	kept := all[keep]
 	others := slices.Delete(slices.Clone(all), keep, keep+1)
 	patch := joined(kept.Memory, others)
