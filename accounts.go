@@ -501,9 +501,17 @@ func checkOwnsNothing(tx db.Tx, v viewer, u storedUser) error {
 	memories, projects, files, err := trash.OwnedBy(tx, v, u.row)
 	if err == nil && memories+projects+files > 0 {
 		return newError(KindConflict, "user",
-			"{} %s has %d memories, %d projects and %d files; delete them first, or delete the user together with all of "+
-				"that, and with what others have stored in these projects",
-			show(cmp.Or(u.Name, u.ID)), memories, projects, files)
+			"{} %s has %s, %s and %s; delete them first, or delete the user together with all of that, and with what others "+
+				"have stored in these projects", show(cmp.Or(u.Name, u.ID)), counted(memories, "memory", "memories"),
+			counted(projects, "project", "projects"), counted(files, "file", "files"))
 	}
 	return err
+}
+
+// counted returns a number with its noun.
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", many)
 }

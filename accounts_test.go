@@ -109,7 +109,7 @@ func TestAUserWhoseMemoriesHaveExpiredIsDeletedAsOneWithout(t *testing.T) {
 	}
 	clock.Pass(time.Minute)
 	err := s.Accounts().DeleteUser(t.Context(), "ann", nil)
-	if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "has 1 memories") {
+	if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "has 1 memory, 0 projects and 0 files") {
 		t.Errorf("with one memory left: got %v, want ErrConflict that counts it", err)
 	}
 	clock.Pass(time.Hour)

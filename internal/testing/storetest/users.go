@@ -360,7 +360,7 @@ func usersDeleteRefused(f *fixture) {
 	ann := f.as(souvenir.Access{User: "ann-id"})
 	id := ann.add(souvenir.NewMemory{Content: "hers", ProjectID: "apollo"}).ID
 	f.failsAt("DeleteUser with memories", f.store.Accounts().DeleteUser(f.ctx, "ann", nil),
-		souvenir.ErrConflict, "user", "1 memories", "1 projects", "together")
+		souvenir.ErrConflict, "user", "1 memory", "1 project", "together")
 	f.equal("her memory", ann.get(id).Content, "hers")
 	f.addUser(souvenir.NewUser{Name: "ben"})
 	f.check("DeleteUser without memories", f.store.Accounts().DeleteUser(f.ctx, "ben", nil))
