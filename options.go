@@ -120,7 +120,8 @@ type Options struct {
 	// there is no cost.
 	Hooks []Hooks
 
-	// Logger receives the progress and failures of background work. Nil means no logging.
+	// Logger receives the progress and failures of background work. Its handler must not call the store, which may wait
+	// for it. Nil means no logging.
 	Logger *slog.Logger
 
 	// Now returns the current time. Nil means time.Now. Tests set it for reproducible times. It must be safe for
