@@ -116,7 +116,7 @@ func (r *run) groups(ctx context.Context) ([]group, error) {
 				return h.ID == m.ID || taken[state(h.Memory)]
 			})
 			g := groupOf(m, free, asks)
-			if len(g.memories) < 2 || asks && left[g.mark()] {
+			if len(g.memories) < 2 || asks && left[g.mark()] || !asks && len(g.bySimilarity()) == 0 {
 				continue
 			}
 			for _, m := range g.memories {

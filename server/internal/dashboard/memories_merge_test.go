@@ -230,9 +230,13 @@ func TestAMergeMakesNothingOutdatedValidAgain(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	first, second, _ := alike(w)
 	outdated := fill(w, servertest.Owner, souvenir.NewMemory{Content: "The lake is deep."},
-		souvenir.NewMemory{Content: "Anna works in Kiel."})
+		souvenir.NewMemory{Content: "Anna works in Kiel."}, souvenir.NewMemory{Content: "The tea is black."})
 	newer := fill(w, servertest.Owner, souvenir.NewMemory{Content: "The lake is very deep.", Supersedes: outdated[0]},
-		souvenir.NewMemory{Content: "Anna works in Bremen.", Supersedes: outdated[1]})
+		souvenir.NewMemory{Content: "Anna works in Bremen.", Supersedes: outdated[1]},
+		souvenir.NewMemory{Content: "The tea is green.", Supersedes: outdated[2]},
+		souvenir.NewMemory{Content: "All tea is green.", Supersedes: outdated[2]},
+		souvenir.NewMemory{Content: "The tea is white.", Supersedes: outdated[2],
+			ValidFrom: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)})
 	olivia := w.SignedIn(servertest.Owner)
 	send := func(keep string, ids ...string) *servertest.Page {
 		p := olivia.Get("/memories/merge?" + url.Values{"id": ids}.Encode())
@@ -246,6 +250,8 @@ func TestAMergeMakesNothingOutdatedValidAgain(t *testing.T) {
 	send(newer[0], newer[0], newer[1]).Expect(http.StatusBadRequest, "A and B each replace an outdated memory")
 	send(newer[0], first, newer[0]).Expect(http.StatusSeeOther)
 	send(second, second, newer[1], outdated[1]).Expect(http.StatusSeeOther)
+	send(newer[2], newer[2], newer[3]).Expect(http.StatusSeeOther) // which replaces the same
+	send(newer[4], newer[4], newer[2]).Expect(http.StatusBadRequest, "B replaces an outdated memory", "keep B")
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Owner]})
 	for m, err := range view.Memories(t.Context(), souvenir.MemoryList{}) {
 		if err != nil || slices.Contains(outdated, m.ID) {

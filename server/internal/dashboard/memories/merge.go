@@ -220,34 +220,46 @@ func mergeAgain(ctx context.Context, store *souvenir.Store, form mergeForm, prob
 	return p, nil
 }
 
-// revives says why a merge would make an outdated memory valid again, by deleting the one that supersedes it; empty: it
-// would not.
-func revives(ctx context.Context, store *souvenir.Store, all []mergeChoice, keep int) (string, error) {
-	var needed []string
-	for _, m := range all {
-		merged := func(other mergeChoice) bool { return other.ID == m.Supersedes }
-		if m.Supersedes == "" || slices.ContainsFunc(all, merged) {
-			continue
+// outdated returns the memories that others supersede and that are not valid now, by their ids, without the kept one.
+func outdated(ctx context.Context, store *souvenir.Store, others []mergeChoice, kept string) (map[string]bool, error) {
+	ids, found := []any{}, map[string]bool{}
+	for _, m := range others {
+		if m.Supersedes != "" && m.Supersedes != kept {
+			ids, found[m.Supersedes] = append(ids, m.Supersedes), true
 		}
-		old, err := store.GetMemory(ctx, m.Supersedes)
-		if errors.Is(err, souvenir.ErrNotFound) {
-			continue
-		}
+	}
+	list := souvenir.MemoryList{Filter: souvenir.Filter{"id": ids}, WithoutContent: true}
+	for m, err := range store.Memories(ctx, list) {
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		if old.SupersededBy == m.ID {
+		delete(found, m.ID)
+	}
+	return found, nil
+}
+
+// revived says which memories must be kept, since without them outdated ones are valid again.
+func revived(others []mergeChoice, kept mergeChoice, before, after map[string]bool) error {
+	var needed []string
+	apart := kept.Supersedes != "" // from what the others supersede
+	for _, m := range others {
+		if before[m.Supersedes] && !after[m.Supersedes] {
 			needed = append(needed, m.Letter)
+			apart = apart && m.Supersedes != kept.Supersedes
 		}
 	}
-	switch {
-	case len(needed) == 0 || len(needed) == 1 && needed[0] == all[keep].Letter:
-		return "", nil
-	case len(needed) == 1:
-		return needed[0] + " replaces an outdated memory, which would become valid again; keep " + needed[0], nil
+	if len(needed) == 0 {
+		return nil
 	}
-	return strings.Join(needed, " and ") + " each replace an outdated memory, which would become valid again; merge " +
-		"one of them at a time", nil
+	if apart {
+		needed = slices.Sorted(slices.Values(append(needed, kept.Letter)))
+	}
+	message := needed[0] + " replaces an outdated memory, which would become valid again; keep " + needed[0]
+	if len(needed) > 1 {
+		message = strings.Join(needed, " and ") + " each replace an outdated memory, which would become valid again; merge " +
+			"one of them at a time"
+	}
+	return &failure.Error{Status: http.StatusBadRequest, Message: message}
 }
 
 // merge records a merge, and how to undo it.
@@ -281,13 +293,6 @@ func (m *merge) run(ctx context.Context, form mergeForm) error {
 		return &failure.Error{Status: http.StatusBadRequest, Message: "keep is " + failure.Quote(form.keep) +
 			"; choose which memory to keep"}
 	}
-	problem, err := revives(ctx, m.store, all, keep)
-	if err != nil {
-		return err
-	}
-	if problem != "" {
-		return &failure.Error{Status: http.StatusBadRequest, Message: problem}
-	}
 	return m.change(ctx, all, keep, form.content)
 }
 
@@ -317,13 +322,21 @@ func (m *merge) change(ctx context.Context, all []mergeChoice, keep int, content
 			return err
 		}
 	}
+	before, err := outdated(ctx, m.store, others, kept.ID)
+	if err != nil {
+		return err
+	}
 	for _, other := range others {
 		if err := m.store.DeleteMemory(ctx, other.ID, nil); err != nil {
 			return err
 		}
 		m.deleted = append(m.deleted, other.ID)
 	}
-	return nil
+	after, err := outdated(ctx, m.store, others, kept.ID)
+	if err != nil {
+		return err
+	}
+	return revived(others, kept, before, after)
 }
 
 // joined returns the patch with the metadata that the kept memory is missing and others have.
