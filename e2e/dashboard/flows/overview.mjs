@@ -1,6 +1,6 @@
 // The first page, and the activity.
 import assert from 'node:assert/strict'
-import { patience } from '../browser.mjs'
+import { patience, site } from '../browser.mjs'
 import { call } from '../client.mjs'
 
 export async function theOverviewLeadsOn(someone, { user }) {
@@ -22,6 +22,34 @@ export async function theOverviewLeadsOn(someone, { user }) {
     await page.settle()
     assert.equal(new URL(page.url()).pathname, `/${place}`)
   }
+}
+
+// What a page requests after it is shown ends with a sentence and a link if that fails.
+export async function whatComesLateCanFail(someone, { user }) {
+  const page = await someone(user)
+  const failures = [
+    [/does not answer/, (request) => request.abort('aborted')],
+    [/not available/, (request) => request.fulfill({ status: 503, contentType: 'text/html', body: '<html></html>' })],
+    [/too many requests/, (request) => request.fulfill({ status: 429, body: 'Later' })],
+    [/session has ended/, (request) => request.fulfill({ status: 401, body: 'Sign in' })],
+  ]
+  const late = (url) => ['/attention', '/trends'].includes(url.pathname)
+  for (const [sentence, fail] of failures) {
+    await page.route(late, fail)
+    await page.goto(`${site}/`)
+    page.expected = [401, 429, 503]
+    for (const id of ['attention', 'trends']) {
+      const place = page.locator(`#${id}`)
+      await place.getByText(sentence).waitFor()
+      assert.match(await place.innerText(), id === 'trends' ? /What clients did/ : /Needs attention/)
+      assert.equal(await place.getByRole('link').getAttribute('href'), await place.getAttribute('hx-get'))
+    }
+    assert.equal(await page.innerText('#problems'), '')
+    await page.unroute(late)
+  }
+  await page.locator('#attention').getByRole('link').click()
+  await page.settle()
+  assert.equal(new URL(page.url()).pathname, '/attention')
 }
 
 export async function theActivityIsFiltered(someone, { user, token }) {

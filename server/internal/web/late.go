@@ -8,6 +8,9 @@ import (
 	"github.com/souvenir-ai/souvenir/server/internal/request"
 )
 
+// AtOnce is the parameter of an address whose page has everything, even if that takes a while.
+const AtOnce = "at-once"
+
 // lateFrom is the usual [Site.LateFrom].
 const lateFrom = 20_000
 
@@ -15,7 +18,7 @@ const lateFrom = 20_000
 // it. It comes late where the search would first load the index of many memories, which takes some tenths of a second.
 func (s *Site) Late(r *http.Request, c request.Caller) (address string, err error) {
 	query := r.URL.Query()
-	if _, ready := lru.Get[bool](&s.searched, c.User.ID); ready || query.Get("at-once") != "" {
+	if _, ready := lru.Get[bool](&s.searched, c.User.ID); ready || query.Get(AtOnce) != "" {
 		return "", nil
 	}
 	overview, err := c.Store.Insights().Overview(r.Context(), souvenir.OverviewQuery{Days: 1, MemoriesOnly: true})
@@ -27,6 +30,6 @@ func (s *Site) Late(r *http.Request, c request.Caller) (address string, err erro
 		s.searched.Put(c.User.ID, true, bytes, most)
 		return "", nil
 	}
-	query.Set("at-once", "yes")
-	return s.Path(r.URL.Path + "?" + query.Encode()), nil
+	query.Set(AtOnce, "yes")
+	return s.Path(r.URL.EscapedPath() + "?" + query.Encode()), nil
 }

@@ -19,6 +19,7 @@ type comparePage struct {
 	Error    string
 	Sides    []comparedSide
 	Warnings []string
+	Late     string // address from which a script requests the results; empty: they are here
 }
 
 // comparedSide is the search with one of the settings.
@@ -45,6 +46,7 @@ const comparedShown = 10
 // showCompare searches with two settings.
 func (s *Service) showCompare(_ http.ResponseWriter, r *http.Request, c request.Caller) (any, error) {
 	values := r.URL.Query()
+	values.Del(web.AtOnce)
 	data := comparePage{Text: strings.TrimSpace(strings.ToValidUTF8(values.Get("q"), "\uFFFD"))}
 	page := web.Page{Template: "compare", Title: "Compare two searches", Part: "compare-sides"}
 	projects, err := s.projectOptions(r, c, "")
@@ -55,10 +57,15 @@ func (s *Service) showCompare(_ http.ResponseWriter, r *http.Request, c request.
 	if len(values) == 0 || values.Get("b_recency") == "" && len(values) == 1 {
 		values.Set("b_recency", "0.3") // something to compare
 	}
+	if data.Text != "" && !web.FromScript(r) {
+		if data.Late, err = s.site.Late(r, c); err != nil {
+			return nil, err
+		}
+	}
 	for _, name := range []string{"A", "B"} {
 		side := comparedSide{Name: name, Key: strings.ToLower(name)}
 		q, err := side.settings(values, projects)
-		if err == nil && data.Text != "" {
+		if err == nil && data.Text != "" && data.Late == "" {
 			q.Text, q.Limit, q.Explain = data.Text, comparedShown, true
 			var found souvenir.Results
 			if found, err = c.Store.Search(r.Context(), q); err == nil {

@@ -33,6 +33,7 @@ type duplicatesPage struct {
 	Found         int // groups
 	Pages         web.Leaves
 	Older         string // address of the page for the older memories; empty: there are none
+	Late          string // address from which a script requests the groups; empty: they are here
 }
 
 // duplicateGroup is a group of near duplicates, the most recently updated one first.
@@ -54,7 +55,7 @@ func (s *Service) showDuplicates(_ http.ResponseWriter, r *http.Request, c reque
 	query := r.URL.Query()
 	data := duplicatesPage{Search: readMemorySearch(query, web.ZoneOf(r)), Limit: defaultCompared,
 		Similar: cmp.Or(query.Get("similar"), defaultLikeness)}
-	page := web.Page{Template: "duplicates", Title: "Near duplicates"}
+	page := web.Page{Template: "duplicates", Title: "Near duplicates", Part: "duplicates-found"}
 	err := s.findDuplicates(r, c, &data)
 	if err != nil {
 		status, message := failure.Describe(err)
@@ -93,6 +94,9 @@ func (s *Service) findDuplicates(r *http.Request, c request.Caller, data *duplic
 	}
 	list, err := data.Search.list()
 	if err != nil {
+		return err
+	}
+	if data.Late, err = s.site.Late(r, c); data.Late != "" || err != nil {
 		return err
 	}
 	graph, err := s.readGraph(r.Context(), c,

@@ -19,6 +19,7 @@ type similarPage struct {
 	Found    []similarMemory
 	Warnings []string
 	Failed   string // why there are no results; empty: no error
+	Late     string // address from which a script requests the results; empty: they are here
 }
 
 // similarMemory is a memory with similar content.
@@ -44,6 +45,13 @@ func (s *Service) showSimilar(_ http.ResponseWriter, r *http.Request, c request.
 		return nil, err
 	}
 	data := similarPage{memoryHead: head}
+	page := web.Page{Template: "memorysimilar", Title: "Similar to “" + head.Title + "”", Part: "similar"}
+	if !web.FromScript(r) { // the script of the memory's page does not wait for a second request
+		if data.Late, err = s.site.Late(r, c); data.Late != "" || err != nil {
+			page.Data = data
+			return page, err
+		}
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), similarTime)
 	defer cancel()
 	results, err := c.Store.Search(ctx,
@@ -66,5 +74,6 @@ func (s *Service) showSimilar(_ http.ResponseWriter, r *http.Request, c request.
 	}
 	slices.SortStableFunc(data.Found, func(a, b similarMemory) int { return b.Percent - a.Percent })
 	data.Found = data.Found[:min(len(data.Found), similarShown)]
-	return web.Page{Template: "memorysimilar", Title: "Similar to “" + head.Title + "”", Data: data, Part: "similar"}, nil
+	page.Data = data
+	return page, nil
 }

@@ -189,7 +189,8 @@ type picturePage struct {
 	Colours     []web.Option
 	Empty       bool // there are no memories
 	Problem     string
-	Table       any // table of the graph or the map; nil: the diagram
+	Table       any    // table of the graph or the map; nil: the diagram
+	Late        string // address from which a script requests the table; empty: it is here
 
 	AskURL   string // where the page asks for a table that is still being computed; empty: it does not
 	AskAfter int    // seconds
@@ -217,7 +218,15 @@ func (s *Service) showPicture(r *http.Request, c request.Caller, kind, title str
 	if q.List {
 		answer.Part = "picture-table" // for a page that asks again
 	}
-	if q.List && !data.Empty {
+	if kind == "graph" && q.List && !data.Empty {
+		answer.Part = "picture-found"
+		if _, wrong := q.graph(); wrong == nil {
+			if data.Late, err = s.site.Late(r, c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if q.List && !data.Empty && data.Late == "" {
 		data.Table, err = table(q)
 		if err := data.refuse(err); err != nil {
 			return nil, err

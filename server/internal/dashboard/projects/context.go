@@ -25,6 +25,7 @@ type contextPage struct {
 	Parts    []contextPart
 	Tokens   int
 	Warnings []string
+	Late     string // address from which a script requests the parts; empty: they are here
 }
 
 // contextPart is a part of it.
@@ -87,6 +88,12 @@ func (s *Service) contextPage(r *http.Request, c request.Caller, data contextPag
 	if data.Budget != "" {
 		if q.TokenBudget, err = strconv.Atoi(data.Budget); err != nil {
 			q.TokenBudget = -1
+		}
+	}
+	if data.Query != "" && !web.FromScript(r) && q.TokenBudget >= 0 {
+		if data.Late, err = s.site.Late(r, c); data.Late != "" || err != nil {
+			page.Data = data
+			return page, err
 		}
 	}
 	given, err := c.Store.GetContext(r.Context(), q)

@@ -146,9 +146,50 @@ addEventListener('submit', (event) => {
   document.getElementById('problems').scrollIntoView({ block: 'nearest' })
 }, true)
 
-addEventListener('htmx:sendError', () => problem(navigator.onLine
-  ? 'The server does not answer. Check your connection, and try again.' : offlineText))
-addEventListener('htmx:timeout', () => problem('The server took too long to answer. Try again.'))
+// What a page requests after it is shown (class late) ends with a sentence in its place, if that fails.
+const lateTime = 60_000 // milliseconds
+function lateOf(event) {
+  const place = (event.detail.requestConfig ?? event.detail).elt
+  return place?.classList.contains('late') ? place : undefined
+}
+function failLate(place, why, next = 'Try again') {
+  const link = document.createElement('a')
+  link.href = place.getAttribute('hx-get')
+  link.textContent = next
+  const text = place.matches('p') ? place : place.querySelector('p')
+  text.replaceChildren(`${why} `, link)
+  place.classList.remove('late')
+  if (!place.closest('[role=status], [aria-live]')) announce(text.textContent)
+}
+addEventListener('htmx:configRequest', (event) => {
+  if (lateOf(event)) event.detail.timeout = lateTime
+})
+addEventListener('htmx:beforeSwap', (event) => {
+  const { xhr } = event.detail
+  const place = lateOf(event)
+  // An error that belongs to the part is shown as the part is.
+  if (!place || xhr.status < 400 || xhr.getResponseHeader('HX-Reswap') === null
+    && xhr.getResponseHeader('Vary')?.includes('HX-Request')) return
+  event.detail.shouldSwap = false
+  if (xhr.status === 401) failLate(place, 'Your session has ended.', 'Sign in again')
+  else if (xhr.status === 429) failLate(place, 'This could not be loaded, since there were too many requests.')
+  else if (xhr.status >= 502) failLate(place, 'This could not be loaded: the server is not available at the moment.')
+  else failLate(place, 'This could not be loaded.')
+})
+
+addEventListener('htmx:afterSwap', (event) => {
+  if (lateOf(event)?.matches('[role=status]')) announce('Loaded')
+})
+addEventListener('htmx:sendError', (event) => {
+  const place = lateOf(event)
+  if (place) failLate(place, 'This could not be loaded: the server does not answer.')
+  else problem(navigator.onLine ? 'The server does not answer. Check your connection, and try again.' : offlineText)
+})
+addEventListener('htmx:timeout', (event) => {
+  const place = lateOf(event)
+  if (place) failLate(place, 'This could not be loaded: the server took too long to answer.')
+  else problem('The server took too long to answer. Try again.')
+})
 addEventListener('htmx:beforeRequest', () => document.getElementById('problems').replaceChildren())
 
 addEventListener('htmx:load', (event) => localize(event.detail.elt.parentElement ?? event.detail.elt))
