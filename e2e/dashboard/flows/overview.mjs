@@ -28,7 +28,6 @@ export async function theOverviewLeadsOn(someone, { user }) {
 export async function whatComesLateCanFail(someone, { user }) {
   const page = await someone(user)
   const failures = [
-    [/does not answer/, (request) => request.abort('aborted')],
     [/not available/, (request) => request.fulfill({ status: 503, contentType: 'text/html', body: '<html></html>' })],
     [/too many requests/, (request) => request.fulfill({ status: 429, body: 'Later' })],
     [/session has ended/, (request) => request.fulfill({ status: 401, body: 'Sign in' })],
@@ -36,8 +35,8 @@ export async function whatComesLateCanFail(someone, { user }) {
   const late = (url) => ['/attention', '/trends'].includes(url.pathname)
   for (const [sentence, fail] of failures) {
     await page.route(late, fail)
-    await page.goto(`${site}/`)
     page.expected = [401, 429, 503]
+    await page.goto(`${site}/`)
     for (const id of ['attention', 'trends']) {
       const place = page.locator(`#${id}`)
       await place.getByText(sentence).waitFor()
