@@ -63,6 +63,10 @@ func TestLatePagesKeepTheirFilters(t *testing.T) {
 	} {
 		olivia.Get(path).Expect(http.StatusBadRequest, wrong).Without("at-once")
 	}
+	olivia.Get("/context?query=fish&budget=5").Expect(http.StatusOK, "at-once=yes")
+	script := w.Request(servertest.Guest, http.MethodGet, "/context?at-once=yes&query=fish&budget=5", nil)
+	script.Header.Set("HX-Request", "true")
+	olivia.Send(script).Expect(http.StatusBadRequest, `role="alert"`, "500").Without("<html", "at-once")
 	for _, path := range []string{"/graph", "/memories/compare", "/context"} {
 		olivia.Get(path).Expect(http.StatusOK).Without("at-once")
 	}

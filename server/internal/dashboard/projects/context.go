@@ -22,6 +22,7 @@ type contextPage struct {
 	Query    string
 	Budget   string
 	Error    string // about the budget
+	Swapped  bool   // a script gets the error alone
 	Parts    []contextPart
 	Tokens   int
 	Warnings []string
@@ -104,7 +105,8 @@ func (s *Service) contextPage(r *http.Request, c request.Caller, data contextPag
 				"; expected a whole number of 500 or more, or nothing"
 		}
 		data.Error = web.Sentence(message)
-		page.Data, page.Part = data, ""
+		data.Swapped = web.FromScript(r)
+		page.Data = data
 		return web.Again(page, err)
 	}
 	data.fill(given)
