@@ -56,6 +56,7 @@ func TestLatePagesKeepTheirFilters(t *testing.T) {
 	olivia.Get("/memories/compare?q=fish&a_least=0.5").Expect(http.StatusOK,
 		`hx-get="/memories/compare?a_least=0.5&amp;at-once=yes&amp;q=fish"`)
 	for path, wrong := range map[string]string{
+		"/memories?q=fish&created_from=nonsense": "nonsense",
 		"/graph?show=list&neighbours=x":          "eighbours",
 		"/memories/duplicates?limit=x":           "imit is",
 		"/memories/compare?q=fish&a_recency=lot": "lot",

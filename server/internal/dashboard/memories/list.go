@@ -117,11 +117,12 @@ func (s *Service) showMemories(_ http.ResponseWriter, r *http.Request, c request
 			failed = cmp.Or(failed, broken)
 		})
 	}
-	if data.Search.ByRelevance() && !data.Swapped {
+	query, err := data.Search.query()
+	if err == nil && data.Search.ByRelevance() && !data.Swapped {
 		data.Late, err = s.site.Late(r, c)
 	}
 	if err == nil && data.Late == "" {
-		err = s.findMemories(r, c, &data)
+		err = s.findMemories(r, c, &data, query)
 	}
 	choosing.Wait()
 	data.Choices, data.Projects = choices, web.Offered(data.Projects)
@@ -152,11 +153,7 @@ const (
 )
 
 // findMemories fills in the list.
-func (s *Service) findMemories(r *http.Request, c request.Caller, data *memoriesPage) error {
-	query, err := data.Search.query()
-	if err != nil {
-		return err
-	}
+func (s *Service) findMemories(r *http.Request, c request.Caller, data *memoriesPage, query souvenir.Query) error {
 	query.Explain = query.Text != ""
 	if query.Offset == 0 {
 		query.Documents = documentsShown
