@@ -95,7 +95,7 @@ func TestContextOfAProject(t *testing.T) {
 		t.Errorf("the part is %s; want in it \"The shop opens\"", part.Body)
 	}
 	servertest.CheckPage(w, olivia.Get(path+"?budget=600").Expect(http.StatusOK, "shortened for the agent",
-		`class="note"`))
+		`class="note"`, "“Project rules: do”").Without("project_rules.do"))
 	for _, budget := range []string{"7", "-1", "many", "99999999999999999999"} {
 		p := olivia.Get(path+"?query=x&budget="+budget).Stays(http.StatusBadRequest, "budget", `aria-invalid="true"`,
 			`value="x"`)

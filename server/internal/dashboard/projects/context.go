@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/server/internal/dashboard/textview"
@@ -117,11 +118,26 @@ func (s *Service) contextPage(r *http.Request, c request.Caller, data contextPag
 // idInBrackets is the id of a memory in a warning: agents need it, people have links.
 var idInBrackets = regexp.MustCompile(` \([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\)`)
 
+// partNames has the names of parts, in JSON and on the page.
+var partNames = strings.NewReplacer("general_do_dont", "“"+generalPart+"”", "project_do_dont", "“"+shortPart+"”",
+	"related_memories", "“"+relatedPart+"”", "project_rules.dont", "“"+dontPart+"”", "project_rules.do", "“"+doPart+"”",
+	"project_rules.todo", "“"+todoPart+"”", "identity_suggestion", "the suggestion of an identity", "token_budget",
+	"the token budget")
+
+const (
+	generalPart = "Rules for all your work"
+	shortPart   = "Short dos and don’ts"
+	relatedPart = "Related memories"
+	doPart      = "Project rules: do"
+	dontPart    = "Project rules: don’t"
+	todoPart    = "To-do"
+)
+
 // fill splits a context into parts.
 func (p *contextPage) fill(given souvenir.Context) {
 	p.Tokens = given.Tokens
 	for _, warning := range given.Warnings {
-		p.Warnings = append(p.Warnings, web.Sentence(idInBrackets.ReplaceAllString(warning, "")))
+		p.Warnings = append(p.Warnings, web.Sentence(partNames.Replace(idInBrackets.ReplaceAllString(warning, ""))))
 	}
 	add := func(name, missing, path string, memories ...*souvenir.ContextMemory) {
 		part := contextPart{Name: name, Missing: missing, Path: path}
@@ -144,22 +160,22 @@ func (p *contextPage) fill(given souvenir.Context) {
 		p.addGeneral(add, given)
 		return
 	}
-	add("Project rules: do", "Nothing here yet.", p.Head.Path+"/edit?text=do", rules.Do)
-	add("Project rules: don’t", "Nothing here yet.", p.Head.Path+"/edit?text=dont", rules.Dont)
-	add("To-do", "Nothing here yet.", p.Head.Path+"/edit?text=todo", rules.Todo)
+	add(doPart, "Nothing here yet.", p.Head.Path+"/edit?text=do", rules.Do)
+	add(dontPart, "Nothing here yet.", p.Head.Path+"/edit?text=dont", rules.Dont)
+	add(todoPart, "Nothing here yet.", p.Head.Path+"/edit?text=todo", rules.Todo)
 	p.addGeneral(add, given)
 }
 
 // addGeneral adds the parts that are not a project's own.
 func (p *contextPage) addGeneral(add func(string, string, string, ...*souvenir.ContextMemory),
 	given souvenir.Context) {
-	add("Rules for all your work", "Nothing here yet.", generalRulesPath, pointers(given.GeneralDoDont)...)
+	add(generalPart, "Nothing here yet.", generalRulesPath, pointers(given.GeneralDoDont)...)
 	if p.Head.Path != "" {
-		add("Short dos and don’ts",
+		add(shortPart,
 			"Nothing here. Memories of the project with the classification do or dont are listed here.", "",
 			pointers(given.ProjectDoDont)...)
 	}
-	add("Related memories", "Nothing here.", "", pointers(given.Related)...)
+	add(relatedPart, "Nothing here.", "", pointers(given.Related)...)
 	p.Parts = append(p.Parts, contextPart{Name: "How to work with the memory", Lines: given.Guide,
 		Tokens: tokensOf(given.Guide)})
 }
