@@ -337,7 +337,7 @@ func TestGraphSaysWhy(t *testing.T) {
 	w := servertest.New(t, server.Options{})
 	fillPictures(w, servertest.Stranger)
 	view := w.Store.As(souvenir.Access{User: w.Users[servertest.Stranger]})
-	alone, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "Harbour fees are due in March."})
+	alone, err := view.AddMemory(t.Context(), souvenir.NewMemory{Content: "## Harbour fees are due in *March*."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,8 @@ func TestGraphSaysWhy(t *testing.T) {
 	if !named || len(d.Clusters) < 2 {
 		t.Errorf("got the words %q and the clusters %q, want both", d.Words, d.Clusters)
 	}
-	sam.Get("/graph?show=list").Expect(http.StatusOK, "Clusters", "1 without connections")
+	sam.Get("/graph?show=list").Expect(http.StatusOK, "Clusters", "1 without connections", "Harbour fees").
+		Without("## Harbour")
 }
 
 // A picture of many memories comes without their ids and labels: a script asks for what it shows.

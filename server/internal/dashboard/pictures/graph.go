@@ -80,6 +80,9 @@ func (s *Service) readGraphTable(ctx context.Context, c request.Caller, q pictur
 	table.Clusters, table.Others = clusterRows(g.Clusters, func(i int) souvenir.Node { return g.Nodes[i] })
 	slices.SortStableFunc(table.Rows, func(a, b connectedMemory) int { return b.Links + b.Similar - a.Links - a.Similar })
 	table.Rows = table.Rows[:min(rows, len(table.Rows))]
+	for i := range table.Rows {
+		table.Rows[i].Label = plain(table.Rows[i].Label)
+	}
 	return table, nil
 }
 

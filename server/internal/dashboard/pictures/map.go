@@ -38,7 +38,9 @@ func clusterRows(clusters []souvenir.Cluster, node func(i int) souvenir.Node) (l
 	for _, cluster := range clusters[:min(clustersListed, len(clusters))] {
 		row := clusterRow{Name: cluster.Name, Size: len(cluster.Nodes)}
 		for _, i := range cluster.Nodes[:min(membersListed, len(cluster.Nodes))] {
-			row.Members = append(row.Members, node(i))
+			member := node(i)
+			member.Label = plain(member.Label)
+			row.Members = append(row.Members, member)
 		}
 		listed = append(listed, row)
 	}
