@@ -24,7 +24,8 @@ type Applied struct {
 // ended is a memory that is no longer valid, even without the one that superseded it. The zero value is none.
 type ended struct {
 	id    string
-	until time.Time // the end that it had of its own
+	own   time.Time // the end that it had before; zero: none
+	until time.Time // the end that it got
 }
 
 // change is a proposal to apply, and its origin.
@@ -185,7 +186,8 @@ func (s scope) remain(ctx context.Context, stays map[string]bool) error {
 		if err == nil && replaced && m.SupersededBy != "" {
 			m, err = s.store.GetMemory(ctx, m.SupersededBy)
 		}
-		if errors.Is(err, souvenir.ErrNotFound) || err == nil && (m.SupersededBy != "" || !s.holds(m)) {
+		over := err == nil && !m.ValidUntil.IsZero() && !m.ValidUntil.After(time.Now())
+		if errors.Is(err, souvenir.ErrNotFound) || err == nil && (over || m.SupersededBy != "" || !s.holds(m)) {
 			return errAlone
 		}
 		if err != nil {
@@ -249,11 +251,11 @@ func (s scope) forget(ctx context.Context, m souvenir.Memory) (ended, error) {
 			return ended{}, err
 		}
 	}
-	if err := s.store.DeleteMemory(ctx, m.ID, nil); err != nil || before.SupersededBy != m.ID {
+	if err := s.store.DeleteMemory(ctx, m.ID, nil); err != nil || before.ID == "" {
 		return ended{}, err
 	}
 	now, err := s.store.GetMemory(ctx, before.ID)
-	if err != nil || now.SupersededBy != "" || now.ValidUntil.Equal(before.ValidUntil) {
+	if err != nil || now.ValidUntil.Equal(before.ValidUntil) { // another one has superseded it for as long
 		return ended{}, err
 	}
 	until := before.ValidUntil
@@ -261,7 +263,7 @@ func (s scope) forget(ctx context.Context, m souvenir.Memory) (ended, error) {
 		until = least
 	}
 	_, err = s.store.UpdateMemory(ctx, now.ID, souvenir.MemoryUpdate{ValidUntil: &until})
-	return ended{now.ID, now.ValidUntil}, err
+	return ended{now.ID, now.ValidUntil, until}, err
 }
 
 // sourceGone explains that a turn was deleted in the meantime, so the proposal from it is not stored.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/souvenir-ai/souvenir"
 	"github.com/souvenir-ai/souvenir/extract"
@@ -199,6 +200,11 @@ func TestOfTwoThatSayTheSameOneStays(t *testing.T) {
 		"deleted": func(s *souvenir.Store, id string) error { return s.DeleteMemory(t.Context(), id, nil) },
 		"superseded": func(s *souvenir.Store, id string) error {
 			_, err := s.AddMemory(t.Context(), souvenir.NewMemory{Content: "Nothing is deployed.", Supersedes: id})
+			return err
+		},
+		"no longer valid": func(s *souvenir.Store, id string) error {
+			end := time.Now().Add(-time.Hour)
+			_, err := s.UpdateMemory(t.Context(), id, souvenir.MemoryUpdate{ValidUntil: &end})
 			return err
 		},
 	}

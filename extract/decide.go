@@ -142,14 +142,26 @@ func undo(ctx context.Context, store *souvenir.Store, d Decision) error {
 	return err
 }
 
+// remember restores a forgotten memory. What it superseded gets its own end back, unless that was changed or deleted.
+func (d Decision) remember(ctx context.Context, store *souvenir.Store) error {
+	var before souvenir.Memory
+	if d.ended.id != "" {
+		var err error
+		if before, err = store.GetMemory(ctx, d.ended.id); err != nil && !errors.Is(err, souvenir.ErrNotFound) {
+			return err
+		}
+	}
+	_, err := store.Trash().Restore(ctx, d.Memory)
+	if err == nil && before.ID != "" && before.ValidUntil.Equal(d.ended.until) {
+		_, err = store.UpdateMemory(ctx, before.ID, souvenir.MemoryUpdate{ValidUntil: &d.ended.own})
+	}
+	return err
+}
+
 // revert undoes what accepting a proposal has changed.
 func (d Decision) revert(ctx context.Context, store *souvenir.Store) error {
 	if d.accepted && d.Proposal.Action == Forget {
-		_, err := store.Trash().Restore(ctx, d.Memory)
-		if err == nil && d.ended.id != "" {
-			_, err = store.UpdateMemory(ctx, d.ended.id, souvenir.MemoryUpdate{ValidUntil: &d.ended.until})
-		}
-		return err
+		return d.remember(ctx, store)
 	}
 	if !d.accepted || d.revision == 0 || d.Proposal.Action == Update && d.revision == d.before {
 		return nil

@@ -90,7 +90,11 @@ func TestOverviewDoesNotWaitForCountsOfCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = file.ExecContext(t.Context(), `UPDATE activity SET id = 20000 WHERE client = 'kite 2.1'`)
+	_, err = file.ExecContext(t.Context(), `INSERT INTO activity (uid, user_uid, credential, credential_id, client, tool,
+		action, memory, file, outcome, started_at, duration, bytes)
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
+		SELECT 'more ' || i, user_uid, credential, credential_id, client, tool, action, memory, file, outcome, started_at,
+			duration, bytes FROM activity, n WHERE client = 'kite 2.1'`)
 	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -122,17 +122,20 @@ func (s *Server) downloadFile(w http.ResponseWriter, r *http.Request, c request.
 const encodingHead = 64 << 10
 
 // contentType returns the type of a file. A text whose type names no encoding gets UTF-8 if the head of its content is
-// in that, and not ASCII alone: otherwise browsers, and many clients, would read it in a Western one. HTML names its
+// in that, and not ASCII alone: otherwise browsers, and many clients, would read it in a Western one. HTML may name its
 // own.
 func contentType(content *souvenir.FileReader) string {
 	f := content.File()
 	kind, parameters, err := mime.ParseMediaType(f.MIMEType)
 	_, named := parameters["charset"]
-	if err != nil || !strings.HasPrefix(kind, "text/") || kind == "text/html" || named {
+	if err != nil || !strings.HasPrefix(kind, "text/") || named {
 		return f.MIMEType
 	}
 	head := make([]byte, min(f.Size, encodingHead))
 	if _, err := content.ReadAt(head, 0); err != nil { // who reads these bytes gets the error
+		return f.MIMEType
+	}
+	if kind == "text/html" && bytes.Contains(bytes.ToLower(head), []byte("charset")) {
 		return f.MIMEType
 	}
 	if int64(len(head)) < f.Size { // the last character may continue behind the head

@@ -242,9 +242,11 @@ func outdated(ctx context.Context, store *souvenir.Store, others []mergeChoice, 
 func revived(others []mergeChoice, kept mergeChoice, before, after map[string]bool) error {
 	var needed []string
 	apart := kept.Supersedes != "" // from what the others supersede
+	same, replaced := true, ""
 	for _, m := range others {
 		if before[m.Supersedes] && !after[m.Supersedes] {
-			needed = append(needed, m.Letter)
+			same = same && (replaced == "" || replaced == m.Supersedes)
+			needed, replaced = append(needed, m.Letter), m.Supersedes
 			apart = apart && m.Supersedes != kept.Supersedes
 		}
 	}
@@ -252,10 +254,15 @@ func revived(others []mergeChoice, kept mergeChoice, before, after map[string]bo
 		return nil
 	}
 	if apart {
+		same = false
 		needed = slices.Sorted(slices.Values(append(needed, kept.Letter)))
 	}
 	message := needed[0] + " replaces an outdated memory, which would become valid again; keep " + needed[0]
-	if len(needed) > 1 {
+	switch {
+	case len(needed) > 1 && same:
+		message = strings.Join(needed, " and ") + " replace the same outdated memory, which would become valid again; keep " +
+			strings.Join(needed, " or ")
+	case len(needed) > 1:
 		message = strings.Join(needed, " and ") + " each replace an outdated memory, which would become valid again; merge " +
 			"one of them at a time"
 	}

@@ -159,7 +159,7 @@ function failLate(place, why, next = 'Try again') {
   const text = place.matches('p') ? place : place.querySelector('p')
   text.replaceChildren(`${why} `, link)
   place.classList.remove('late')
-  if (!place.closest('[role=status], [aria-live]')) announce(text.textContent)
+  if (!text.closest('[role=status], [aria-live]')) announce(text.textContent)
 }
 addEventListener('htmx:configRequest', (event) => {
   if (lateOf(event)) event.detail.timeout = lateTime
@@ -174,11 +174,15 @@ addEventListener('htmx:beforeSwap', (event) => {
   if (xhr.status === 401) failLate(place, 'Your session has ended.', 'Sign in again')
   else if (xhr.status === 429) failLate(place, 'This could not be loaded, since there were too many requests.')
   else if (xhr.status >= 502) failLate(place, 'This could not be loaded: the server is not available at the moment.')
-  else failLate(place, 'This could not be loaded.')
+  else failLate(place, xhr.status < 500 && reasonIn(xhr.responseText) || 'This could not be loaded.')
 })
+function reasonIn(page) {
+  return new DOMParser().parseFromString(page, 'text/html').querySelector('.problem')?.textContent.trim()
+}
 
 addEventListener('htmx:afterSwap', (event) => {
-  if (lateOf(event)?.matches('[role=status]')) announce('Loaded')
+  const { xhr, target } = event.detail // a list of results announces their number
+  if (lateOf(event)?.matches('[role=status]') && xhr.status < 400 && target.id !== 'results') announce('Loaded')
 })
 addEventListener('htmx:sendError', (event) => {
   const place = lateOf(event)
