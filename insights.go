@@ -47,8 +47,8 @@ type OverviewQuery struct {
 	MemoriesOnly bool
 
 	// ClientNames leaves Calls and LastCall of Clients zero while counting the calls would take long: with more than
-	// 10,000 recorded calls of the user, until [Insights.CallDays] has counted them in this process, which
-	// on PostgreSQL it keeps from the first minutes on.
+	// 10,000 recorded calls of the user, until [Insights.CallDays] has counted them in this process. On
+	// PostgreSQL, counts are not kept in the first five minutes.
 	ClientNames bool
 }
 

@@ -249,6 +249,8 @@ func TestAMergeMakesNothingOutdatedValidAgain(t *testing.T) {
 	send(first, first, newer[0]).Expect(http.StatusBadRequest, "B replaces an outdated memory", "keep B")
 	send(newer[0], newer[0], newer[1]).Expect(http.StatusBadRequest, "A and B each replace an outdated memory")
 	send(newer[0], first, newer[0]).Expect(http.StatusSeeOther)
+	send(second, second, newer[2], newer[3]).Expect(http.StatusBadRequest, "B and C replace the same outdated memory",
+		"keep B or C")
 	send(second, second, newer[1], outdated[1]).Expect(http.StatusSeeOther)
 	send(newer[2], newer[2], newer[3]).Expect(http.StatusSeeOther) // which replaces the same
 	send(newer[4], newer[4], newer[2]).Expect(http.StatusBadRequest, "B replaces an outdated memory", "keep B")
